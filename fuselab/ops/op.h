@@ -3,13 +3,19 @@
 // Rows are data. The lowering is a recipe in a small expression language (below), so that a new operator needs no code
 // in the kernel room; the fp64 meaning is an independent formula, never the recipe run in double.
 //
-// Recipe language (column `lower`). Statements separated by `;`, each `name = expr`, the last one an expression or a
-// comma-separated list (several results). Expressions: + - * / and unary - , comparisons < <= > >= == !=, logic & | ! on
-// booleans, numbers (`0.5`, `inf`, `nan`), argument names, attribute names, calls of kernel primitives (kernel/ir.h: exp,
-// log, sqrt, select(cond, a, b), min, max, cast_<dtype>(x), ...), reductions sum/prod/max/min/any/all/argmax/argmin_r(x)
-// over the operator's reduced dims spelled rsum rprod rmax rmin rany rall rargmax rargmin, and `N`, the number of elements
-// reduced. `rsum64` accumulates in fp64 (statistics). A recipe is written in the operator's compute type; casts appear only
-// where a decision needs them. Example, softmax: `m = rmax(x); e = exp(x - m); e / rsum(e)`.
+// Recipe language (column `lower`; parsed by ops/recipe.h). Statements separated by `;`, each `name = expr`, the last one an
+// expression or a comma-separated list (several results). Expressions, loosest first: `|`, `&`, comparisons `== != < <= > >=`,
+// `+ -`, `* /`, unary `- !`; numbers (`0.5`, `inf`, `nan`, `true`, `false`), argument names, attribute names, calls of kernel
+// primitives (exp, log, sqrt, fma, select(cond, a, b), min, max, cast_<dtype>(x), ...), reductions over the operator's reduced
+// dims rsum rprod rmax rmin rany rall rargmax rargmin, `rsum64` (accumulates in and returns f64: statistics), `N`, the number
+// of elements reduced, and `index`, the element's row-major index (create kind). A value mixed with an f64 one is widened
+// exactly. `N` and `index` take the type of the other operand.
+// A recipe is written in the operator's compute type; casts appear only where a decision needs them. Decided before lowering
+// by ops::instantiate (ops/recipe.h), so the kernel room never sees them: `if(cond, a, b)` with a cond made of `has(arg)`
+// (optional argument given), `is(arg, number)` (argument is that number literal), `attr == number`, `attr == "text"`,
+// `wide` (compute type f64), `! & |`; `narrow(x)` (cast to the compute type); `cast(x, dtype)` (dtype attribute).
+// Example, softmax: `m = rmax(self); e = exp(self - m); e / rsum(e)`. In a reduce operator a result made only of reductions
+// has one element per row, any other one per element.
 #pragma once
 #include <cstdint>
 #include <map>
@@ -54,7 +60,8 @@ enum class ShapeRule : std::uint8_t {
   broadcast,  ///< NumPy broadcasting of all tensor arguments
   reduce,     ///< attributes dims (empty: all) and keepdim
   same,       ///< the first argument's (softmax, layer_norm's main result)
-  row,        ///< the statistics of a norm: see the row's note
+  row,        ///< statistics of a norm: trailing: the first argument's with 1 for every normalised dim; group: [N, num_groups];
+              ///< batch: [C]; leading (weight gradients): normalized_shape
   create,     ///< attribute shape
   view,       ///< computed by the view's own rule in graph/infer.cpp
 };
@@ -63,6 +70,8 @@ struct ArgSpec {
   std::string name;
   bool optional = false;   ///< may be absent (written `none`)
   bool scalar_ok = true;   ///< may be a number literal
+  bool channel = false;    ///< 1-d, lies along dimension 1 of the first argument (batch_norm's and group_norm's weight)
+  double absent = 0;       ///< the value an absent optional argument stands for in the fp64 meaning (weight 1, bias 0)
 };
 
 enum class AttrType : std::uint8_t { boolean, integer, real, string, dtype, ints /* list of Expr */, expr, scalar };
@@ -80,7 +89,14 @@ struct Special {
 };
 
 /// Which dims a reduce-kind operator's recipe reduces over.
-enum class ReduceDims : std::uint8_t { none, attr_dims /* dims */, attr_dim /* dim, one */, trailing /* normalized_shape */, group, batch };
+enum class ReduceDims : std::uint8_t { none, attr_dims /* dims */, attr_dim /* dim, one */, trailing /* normalized_shape */, leading /* all before normalized_shape */, group /* [C/G, ...] per num_groups */, batch /* all but dim 1 */ };
+
+/// Type and shape of a result after the first (the first follows Op::type and Op::shape).
+struct ResultSpec {
+  std::string name;
+  TypeRule type = TypeRule::first;
+  ShapeRule shape = ShapeRule::reduce;
+};
 
 struct Op {
   std::string name;             ///< the text form's word: "add"
@@ -88,19 +104,33 @@ struct Op {
   std::vector<ArgSpec> args;
   std::vector<AttrSpec> attrs;
   int results = 1;
+  std::vector<ResultSpec> more; ///< results after the first; size results - 1
   TypeRule type = TypeRule::promote;
   ShapeRule shape = ShapeRule::broadcast;
   ReduceDims reduce = ReduceDims::none;
   std::string lower;            ///< the recipe; empty for views and extern
   std::string lower_int;        ///< recipe for integer compute types when it differs; "-" = no integer meaning
+  std::string lower_bool;       ///< the same for bool; empty: as lower_int
   /// fp64 meaning of one element (pointwise): arguments and attributes -> result. NaN/Inf as IEEE. Independent formula.
   double (*fp64)(std::span<const double> args, const Attrs& attrs) = nullptr;
   /// exact meaning for integer and bool arguments, on values widened to i64; the caller wraps to the dtype.
   std::int64_t (*exact)(std::span<const std::int64_t> args, const Attrs& attrs, DType t) = nullptr;
+  /// fp64 and exact meaning of one row (reduce kind): per argument the row's N elements in row-major order (one that does not
+  /// vary along the row is repeated; an absent one is empty); each result span has 1 or N places as its shape says.
+  void (*fp64_row)(std::span<const std::span<const double>> args, std::span<const std::span<double>> out, const Attrs& attrs) = nullptr;
+  void (*exact_row)(std::span<const std::span<const std::int64_t>> args, std::span<const std::span<std::int64_t>> out,
+                    const Attrs& attrs) = nullptr;
   double ulp = 0.5;             ///< budget of the result's own rounding in its compute type, in ULP (0 = exact)
   bool monotone = false;        ///< in each argument: the reference may carry error bounds through the end points
   std::vector<Special> special; ///< exact rows
-  std::vector<std::string> aten;   ///< "add.Tensor", "add.Scalar" (namespace aten) or "prims::convert_element_type"
+  /// "add.Tensor", "add.Scalar" (namespace aten) or "prims::convert_element_type.default". Arguments and attributes are found by
+  /// the name the ATen schema gives them. An overload may stand on several rows: the front end takes the first whose required
+  /// arguments are given (not None) and that has a place for every given argument which is not at its schema default; None for
+  /// a list is []. An ATen `dtype` the row has no attribute for casts the first tensor argument first (sum, mean, softmax);
+  /// layout, device, pin_memory, memory_format and non_blocking are ignored.
+  std::vector<std::string> aten;
+  std::map<std::string, std::string> aten_names;  ///< our name -> the schema's, where they differ ("dims" -> "dim")
+  int aten_result = -1;                           ///< the one result of the overload this row computes; -1: all, in order
   std::string onnx, ascend_ir, cann;  ///< other spellings: "Add", "Add", "Add"; empty = none
   bool low_precision_meaning = true;  ///< may it be left unpromoted (R9)?
   bool decides = false;         ///< R3: its arguments are rounded to their own dtype first (comparisons, argmax, float->int)
