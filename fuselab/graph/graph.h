@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -14,14 +15,14 @@
 
 namespace fuselab {
 
-/// Row-major strides in elements; a dimension of size 1 or 0 counts as 1.
+/// Row-major strides in elements; a dimension of size 0 counts as 1.
 std::vector<Expr> contiguous_strides(const std::vector<Expr>& sizes);
 
 struct Type {
   DType dtype = DType::f32;
   std::vector<Expr> sizes;
   std::vector<Expr> strides;  ///< elements; always filled, same length as sizes
-  bool contiguous() const;    ///< row-major up to dimensions of size 1
+  bool contiguous() const;    ///< row-major up to dimensions of size 1; always when a size is 0
   std::string str() const;    ///< `f16[B, 4096]`, with `{1, 4}` behind it when not contiguous
 };
 
@@ -57,12 +58,16 @@ struct Graph {
   std::vector<ValueId> outputs;          ///< may repeat a value, may name an input
   std::vector<Value> values;             ///< index = id
   std::vector<Node> nodes;               ///< topological; index = id
+  /// Pairs of sizes that a type annotation says are equal though it does not follow from the inputs' sizes (a slice to 4 of a
+  /// size B: min(4, B) == 4). A caller evaluates both at every new binding of the symbols and refuses when they differ.
+  std::vector<std::pair<Expr, Expr>> assumptions;
 
+  /// Empty strides: row-major. Throws Error("graph.name") when the name is taken, Error("graph.bad_type").
   ValueId add_input(std::string name, Type type);
   /// Appends a node; the result types come from infer() (graph/infer.h) unless given. Returns its first result.
   ValueId add(const std::string& op, std::vector<Operand> args, Attrs attrs = {}, std::vector<std::string> result_names = {});
   Node& add_node(Node node, const std::vector<Type>& types, const std::vector<std::string>& names);
-  std::vector<std::vector<NodeId>> users() const;  ///< per value
+  std::vector<std::vector<NodeId>> users() const;  ///< per value, each node once, in order
   std::string unique_name(const std::string& base) const;
 };
 

@@ -1,0 +1,118 @@
+// Reductions and the composites built on them: which dimensions they reduce, result sizes, strides.
+#include <algorithm>
+#include <set>
+
+#include "fuselab/graph/infer.h"
+#include "fuselab/graph/infer_rules.h"
+
+namespace fuselab::infer_rules {
+
+Exprs reduced_sizes(const Graph& g, const Node& n) {
+  const Exprs& sizes = first_tensor(g, n).sizes;
+  const std::vector<int> dims = reduced_dims(g, n);
+  const bool keep = has_attr(n, "keepdim") && attr_bool(n, "keepdim");
+  Exprs result;
+  for (int d = 0; d < static_cast<int>(sizes.size()); ++d) {
+    if (!std::binary_search(dims.begin(), dims.end(), d)) {
+      result.push_back(sizes[d]);
+    } else if (keep) {
+      result.push_back(1);
+    }
+  }
+  return result;
+}
+
+Exprs row_sizes(const Graph& g, const Node& n) {
+  const Exprs& sizes = first_tensor(g, n).sizes;
+  switch (n.op->reduce) {
+    case ops::ReduceDims::group: return {sizes.at(0), attr_expr(n, "num_groups")};
+    case ops::ReduceDims::batch: return {sizes.at(1)};
+    case ops::ReduceDims::leading: return attr_list(n, "normalized_shape");
+    default: {
+      Exprs result = sizes;
+      for (int d : reduced_dims(g, n)) result[d] = 1;
+      return result;
+    }
+  }
+}
+
+Exprs same_strides(const Graph& g, const Node& n, const Exprs& sizes) {
+  const Type& x = first_tensor(g, n);
+  const bool keeps_format = n.op->reduce == ops::ReduceDims::group || n.op->reduce == ops::ReduceDims::batch;
+  if (keeps_format && suggests_channels_last(x.sizes, x.strides)) return channels_last_strides(sizes);
+  return contiguous_strides(sizes);
+}
+
+}  // namespace fuselab::infer_rules
+
+namespace fuselab {
+namespace {
+
+/// The number of dimensions in `normalized_shape`, which must be the last sizes of the first argument.
+int trailing_rank(const Node& n, const Exprs& sizes) {
+  const Exprs shape = infer_rules::attr_list(n, "normalized_shape");
+  const bool fits = !shape.empty() && shape.size() <= sizes.size() && std::equal(shape.rbegin(), shape.rend(), sizes.rbegin());
+  if (!fits) {
+    fail("graph.shape", "{}: normalized_shape {} is not the end of the sizes {}", n.op->name, infer_rules::list_text(shape),
+         infer_rules::list_text(sizes));
+  }
+  return static_cast<int>(shape.size());
+}
+
+}  // namespace
+
+std::vector<int> reduced_dims(const Graph& g, const Node& node) {
+  using ops::ReduceDims;
+  if (node.op == nullptr || node.op->reduce == ReduceDims::none) return {};
+  const Exprs& sizes = infer_rules::first_tensor(g, node).sizes;
+  const int rank = static_cast<int>(sizes.size());
+  std::vector<int> dims;
+  const auto range = [&](int from, int to) {
+    for (int d = from; d < to; ++d) dims.push_back(d);
+  };
+  switch (node.op->reduce) {
+    case ReduceDims::attr_dims: {
+      std::set<int> seen;
+      for (const Expr& e : infer_rules::attr_list(node, "dims")) {
+        const int d = infer_rules::wrap_dim(node, e.value(), rank);
+        if (!seen.insert(d).second) fail("graph.shape", "{}: dimension {} is given twice in dims", node.op->name, d);
+      }
+      if (rank == 0) return {};
+      if (seen.empty()) {
+        range(0, rank);
+      } else {
+        dims.assign(seen.begin(), seen.end());
+      }
+      break;
+    }
+    case ReduceDims::attr_dim: {
+      const int d = infer_rules::wrap_dim(node, infer_rules::attr_int(node, "dim"), rank);
+      if (rank > 0) dims = {d};
+      break;
+    }
+    case ReduceDims::trailing: range(rank - trailing_rank(node, sizes), rank); break;
+    case ReduceDims::leading: range(0, rank - trailing_rank(node, sizes)); break;
+    case ReduceDims::group:
+    case ReduceDims::batch:
+      if (rank < 2) {
+        fail("graph.shape", "{}: the first argument has sizes {}; it needs a batch and a channel dimension", node.op->name,
+             infer_rules::list_text(sizes));
+      }
+      if (node.op->reduce == ReduceDims::batch) {
+        dims.push_back(0);
+        range(2, rank);
+      } else {
+        const Expr groups = infer_rules::attr_expr(node, "num_groups");
+        Expr q;
+        if (!groups.positive() || !exact_div(sizes[1], groups, q)) {
+          fail("graph.shape", "{}: {} channels cannot be cut into {} groups", node.op->name, sizes[1].str(), groups.str());
+        }
+        range(1, rank);
+      }
+      break;
+    case ReduceDims::none: break;
+  }
+  return dims;
+}
+
+}  // namespace fuselab
