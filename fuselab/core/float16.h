@@ -1,6 +1,7 @@
 // f16 and bf16 as bits: exact widening, and narrowing with one correct rounding (to nearest, ties to even).
 #pragma once
 #include <bit>
+#include <cmath>
 #include <cstdint>
 #include <limits>
 
@@ -85,6 +86,16 @@ inline FloatFormat float_format(DType t) {
     default:
       return {52, -1022, std::numeric_limits<double>::max()};
   }
+}
+
+/// The distance between neighbouring values of float type `t` at |value|: 2^(exponent - mantissa bits), the subnormals' grid near
+/// 0. 0 for integers and bool; infinity for infinity and NaN.
+inline double ulp_of(DType t, double value) {
+  if (!is_float(t)) return 0;
+  if (!(std::fabs(value) <= std::numeric_limits<double>::max())) return std::numeric_limits<double>::infinity();
+  const FloatFormat format = float_format(t);
+  const int exponent = value == 0 ? format.min_exponent : std::ilogb(value);
+  return std::ldexp(1.0, (exponent > format.min_exponent ? exponent : format.min_exponent) - format.mantissa_bits);
 }
 
 }  // namespace fuselab
