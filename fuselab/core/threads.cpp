@@ -32,8 +32,9 @@ struct OpenMp {
     };
     find(pause_all, "omp_pause_resource_all");  // libgomp 9 and later
     file = path;
-    return find(parallel, "GOMP_parallel") && find(get_max_threads, "omp_get_max_threads") && find(set_num_threads, "omp_set_num_threads") &&
-           find(get_thread_num, "omp_get_thread_num") && find(get_num_threads, "omp_get_num_threads") && find(in_parallel, "omp_in_parallel");
+    return find(parallel, "GOMP_parallel") && find(get_max_threads, "omp_get_max_threads") &&
+           find(set_num_threads, "omp_set_num_threads") && find(get_thread_num, "omp_get_thread_num") &&
+           find(get_num_threads, "omp_get_num_threads") && find(in_parallel, "omp_in_parallel");
   }
 };
 

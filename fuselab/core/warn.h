@@ -14,7 +14,8 @@ using WarningHandler = std::function<void(const std::string& code, const std::st
 /// Installs the handler and returns the one before. Until one is installed, warnings go nowhere.
 WarningHandler set_warning_handler(WarningHandler handler);
 
-/// Gives a warning to the handler. An exception from the handler is passed on to the caller (Python turns warnings into errors so).
+/// Gives a warning to the handler. An exception from the handler is passed on to the caller (Python turns warnings into errors
+/// so).
 void warn_text(const char* code, const std::string& message);
 
 /// The same, but only the first time in this process that `once_key` is seen with this code.

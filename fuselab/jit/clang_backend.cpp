@@ -11,7 +11,6 @@
 #include <llvm/Target/TargetMachine.h>
 #include <llvm/TargetParser/Host.h>
 
-#include <cstdlib>
 #include <map>
 #include <mutex>
 
@@ -49,8 +48,8 @@ class Machines {
     if (!registered) fail("jit.internal", "this build cannot make code for {}: {}", module.getTargetTriple(), error);
     // CPU and features are attributes of every function, set by the front end.
     llvm::TargetOptions options;
-    return std::unique_ptr<llvm::TargetMachine>(registered->createTargetMachine(module.getTargetTriple(), "", "", options, llvm::Reloc::PIC_,
-                                                                                llvm::CodeModel::Small, llvm::CodeGenOptLevel::Default));
+    return std::unique_ptr<llvm::TargetMachine>(registered->createTargetMachine(
+        module.getTargetTriple(), "", "", options, llvm::Reloc::PIC_, llvm::CodeModel::Small, llvm::CodeGenOptLevel::Default));
   }
   void give_back(const Target& target, std::unique_ptr<llvm::TargetMachine> machine) {
     std::lock_guard<std::mutex> lock(mutex_);
@@ -79,8 +78,7 @@ void optimise(llvm::Module& module, llvm::TargetMachine& machine) {
   builder.registerLoopAnalyses(loops);
   builder.crossRegisterProxies(loops, functions, sccs, modules);
   llvm::ModulePassManager passes;
-  const char* text = getenv("FL_PASSES");
-  if (llvm::Error error = builder.parsePassPipeline(passes, text ? text : kPasses)) {
+  if (llvm::Error error = builder.parsePassPipeline(passes, kPasses)) {
     fail("jit.internal", "the pass list is wrong: {}", llvm::toString(std::move(error)));
   }
   passes.run(module, modules);
@@ -91,7 +89,6 @@ void optimise(llvm::Module& module, llvm::TargetMachine& machine) {
 std::vector<char> to_object(llvm::Module& module, const Target& target) {
   Machines& machines = Machines::get();
   std::unique_ptr<llvm::TargetMachine> machine = machines.take(target, module);
-  if (getenv("FL_CG")) machine->setOptLevel(static_cast<llvm::CodeGenOptLevel>(atoi(getenv("FL_CG"))));
   module.setDataLayout(machine->createDataLayout());
   optimise(module, *machine);
 

@@ -27,13 +27,29 @@ namespace fuselab::jit {
 namespace {
 
 std::vector<std::string> arguments(const Target& target) {
-  std::vector<std::string> args = {
-      "-triple", llvm::sys::getProcessTriple(), "-x", "c++", "-std=c++20", "-O2", "-emit-obj", "-mrelocation-model", "pic", "-pic-level", "2",
-      "-nostdsysteminc", "-nobuiltininc", "-fno-rtti", "-fgnuc-version=4.2.1", "-w", "-ferror-limit", "5",
-      "-ffp-contract=off",   // fma only where the text says fma
-      "-fwrapv",             // integers wrap as PyTorch's do
-      "-relaxed-aliasing",   // kernels reinterpret buffers
-      "-discard-value-names", "-mframe-pointer=none"};
+  std::vector<std::string> args = {"-triple",
+                                   llvm::sys::getProcessTriple(),
+                                   "-x",
+                                   "c++",
+                                   "-std=c++20",
+                                   "-O2",
+                                   "-emit-obj",
+                                   "-mrelocation-model",
+                                   "pic",
+                                   "-pic-level",
+                                   "2",
+                                   "-nostdsysteminc",
+                                   "-nobuiltininc",
+                                   "-fno-rtti",
+                                   "-fgnuc-version=4.2.1",
+                                   "-w",
+                                   "-ferror-limit",
+                                   "5",
+                                   "-ffp-contract=off",  // fma only where the text says fma
+                                   "-fwrapv",            // integers wrap as PyTorch's do
+                                   "-relaxed-aliasing",  // kernels reinterpret buffers
+                                   "-discard-value-names",
+                                   "-mframe-pointer=none"};
   if (target.isa == "avx512") {
     // x86-64-v4 prefers 256-bit registers unless told otherwise.
     args.insert(args.end(), {"-target-cpu", "x86-64-v4", "-mprefer-vector-width=512"});
@@ -67,7 +83,8 @@ std::shared_ptr<clang::CompilerInvocation> invocation(const Target& target) {
 
 }  // namespace
 
-std::unique_ptr<llvm::Module> to_module(const std::string& text, const std::string& file_name, const Target& target, llvm::LLVMContext& context) {
+std::unique_ptr<llvm::Module> to_module(const std::string& text, const std::string& file_name, const Target& target,
+                                        llvm::LLVMContext& context) {
   std::string messages;
   llvm::raw_string_ostream stream(messages);
 
@@ -82,10 +99,12 @@ std::unique_ptr<llvm::Module> to_module(const std::string& text, const std::stri
   clang::SourceManager& sources = compiler.getSourceManager();
   sources.setMainFileID(sources.createFileID(llvm::MemoryBuffer::getMemBufferCopy(text, file_name)));
   compiler.createPreprocessor(clang::TU_Complete);
-  compiler.getPreprocessor().getBuiltinInfo().initializeBuiltins(compiler.getPreprocessor().getIdentifierTable(), compiler.getLangOpts());
+  compiler.getPreprocessor().getBuiltinInfo().initializeBuiltins(compiler.getPreprocessor().getIdentifierTable(),
+                                                                 compiler.getLangOpts());
   compiler.createASTContext();
-  auto* generator = clang::CreateLLVMCodeGen(compiler.getDiagnostics(), file_name, &compiler.getVirtualFileSystem(), compiler.getHeaderSearchOpts(),
-                                             compiler.getPreprocessorOpts(), compiler.getCodeGenOpts(), context);
+  auto* generator = clang::CreateLLVMCodeGen(compiler.getDiagnostics(), file_name, &compiler.getVirtualFileSystem(),
+                                             compiler.getHeaderSearchOpts(), compiler.getPreprocessorOpts(),
+                                             compiler.getCodeGenOpts(), context);
   compiler.setASTConsumer(std::unique_ptr<clang::ASTConsumer>(generator));
   compiler.createSema(clang::TU_Complete, nullptr);
   compiler.getDiagnosticClient().BeginSourceFile(compiler.getLangOpts(), &compiler.getPreprocessor());

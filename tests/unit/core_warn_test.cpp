@@ -10,7 +10,8 @@ namespace {
 
 TEST(Warn, GoesToTheHandlerAndOnceOnly) {
   std::vector<std::string> got;
-  WarningHandler before = set_warning_handler([&](const std::string& code, const std::string& message) { got.push_back(code + ": " + message); });
+  WarningHandler before =
+      set_warning_handler([&](const std::string& code, const std::string& message) { got.push_back(code + ": " + message); });
   warn("test.a", "value {}", 3);
   warn_once_text("test.b", "k1", "first");
   warn_once_text("test.b", "k1", "again");
