@@ -1,0 +1,110 @@
+"""One compiled AOT graph: what the AOT cache stores and what is called.
+
+`CompiledGraph` is an OutputCode, PyTorch's interface for cacheable results. It keeps graph text, extern specs and the text
+of the finishing function, all plain data; the callable is built from them, in this process and after loading from the cache.
+"""
+import dataclasses
+import logging
+
+import torch
+from torch._inductor.output_code import OutputCode
+
+from . import externs, stats
+from .options import for_core
+
+log = logging.getLogger("fuselab")
+
+
+@dataclasses.dataclass
+class CompiledGraph(OutputCode):
+    text: str
+    specs: list
+    finish: str | None        # source of the finishing function; None: the core's results as they are
+    options: dict
+    counts: dict
+    direct: bool = False      # may be called without AOTAutograd's runtime wrapper
+    call: object = None       # the callable: positional arguments in, tuple out
+
+    def __post_init__(self):
+        self._boxed_call = True  # on the instance: AOTAutograd's wrappers copy the dictionary
+
+    def __call__(self, inputs):
+        args = tuple(inputs)
+        if isinstance(inputs, list):
+            inputs.clear()  # boxed convention: what the caller gave may be freed as early as possible
+        return self.call(*args)
+
+    def build(self):
+        """Makes the callable; throws what the compiler throws."""
+        core = None
+        if self.text:
+            from .. import _core
+
+            core = _core.compile_graph(self.text, for_core(self.options), externs.build(self.specs))
+            self.counts["kernels"] = kernel_count(core)
+        self.call = core if self.finish is None else finisher(self.finish, core)
+        stats.record(self.counts)
+        return self
+
+    # ------------------------------------------------------------- OutputCode
+
+    def prepare_for_serialization(self):
+        self.call = None
+
+    def post_compile(self, example_inputs, constants, graph_kwargs):
+        if self.call is None:
+            self.build()
+            latest.append(self)
+
+    def set_triton_bundle(self, triton_bundle):
+        pass
+
+
+# Graphs loaded from the cache by the call in progress: the driver takes the callable from here when it may be called directly.
+latest = []
+
+
+def finisher(source, core):
+    scope = {"torch": torch}
+    exec(source, scope)
+    finish = scope["finish"]
+    return lambda *args: finish(core, *args)
+
+
+def kernel_count(core):
+    count = getattr(core, "kernels", 0)
+    return count if isinstance(count, int) else len(count() if callable(count) else count)
+
+
+@dataclasses.dataclass
+class FallbackGraph(OutputCode):
+    """A graph that runs in PyTorch, operator by operator, because of `reason`. Not cached."""
+
+    call: object
+    reason: str
+
+    def __post_init__(self):
+        self._boxed_call = True
+
+    def __call__(self, inputs):
+        args = tuple(inputs)
+        if isinstance(inputs, list):
+            inputs.clear()
+        return self.call(*args)
+
+    def prepare_for_serialization(self):
+        from torch._functorch._aot_autograd.autograd_cache import BypassAOTAutogradCache
+
+        raise BypassAOTAutogradCache(f"runs in PyTorch: {self.reason}")
+
+    def post_compile(self, example_inputs, constants, graph_kwargs):
+        pass
+
+    def set_triton_bundle(self, triton_bundle):
+        pass
+
+
+def fall_back(gm, reason):
+    log.info("graph runs in PyTorch: %s", reason)
+    stats.record({"fallbacks": {f"whole graph  # reason: {reason}": 1}})
+    return FallbackGraph(gm.forward, reason)

@@ -1,0 +1,83 @@
+"""Which operators are taken apart before they are lowered, and how.
+
+Only what becomes table operators, and only where the parts are as accurate as the whole; everything else stays one call of
+PyTorch's own kernel, which is eager by construction. An operator with a row of its own is never taken apart (the composites
+among them unless `decompose` names what to keep).
+"""
+import functools
+
+import torch
+from torch._decomp import decomposition_table
+
+from . import table
+
+aten = torch.ops.aten
+
+# Overload packets whose PyTorch decomposition keeps eager's accuracy and strides.
+TAKEN_APART = """
+    _prelu_kernel _prelu_kernel_backward aminmax binary_cross_entropy binary_cross_entropy_backward
+    binary_cross_entropy_with_logits celu clamp_max clamp_min count_nonzero deg2rad elu_backward fill floor_divide frac
+    full_like glu glu_backward hardshrink hardsigmoid hardsigmoid_backward hardswish hardswish_backward hardtanh_backward
+    heaviside huber_loss huber_loss_backward isneginf isposinf leaky_relu_backward lerp log_sigmoid_backward
+    log_sigmoid_forward logit_backward masked_fill mish mish_backward mse_loss mse_loss_backward native_dropout_backward
+    native_layer_norm_backward native_group_norm_backward new_empty new_full new_ones new_zeros ones ones_like rad2deg rsub
+    selu sigmoid_backward silu silu_backward smooth_l1_loss smooth_l1_loss_backward soft_margin_loss
+    soft_margin_loss_backward softplus_backward softshrink square squeeze std std_mean t tanh_backward threshold
+    threshold_backward transpose tril triu unsafe_split unsafe_split_with_sizes var var_mean zeros zeros_like
+    _softmax_backward_data _log_softmax_backward_data nansum""".split()
+
+
+@functools.cache
+def base_table():
+    """Every decomposition we use, for operators without a row."""
+    rows, made = table.table(), {}
+    for name in TAKEN_APART:
+        packet = getattr(aten, name)
+        for overload in packet.overloads():
+            op = getattr(packet, overload)
+            if op in decomposition_table and table.spelling(op) not in rows:
+                made[op] = decomposition_table[op]
+    for op, fn in OWN.items():
+        if table.spelling(op) not in rows:
+            made[op] = fn
+    return made
+
+
+def table_for(options):
+    """The table for given options: `decompose=True` takes composites apart that have a row, a list keeps those it names."""
+    decompose = options.get("decompose", False)
+    if decompose is False:
+        return base_table()
+    keep = {n.lower() for n in decompose} if isinstance(decompose, (list, tuple)) else set()
+    made = dict(base_table())
+    rows = table.table()
+    for op, fn in torch._decomp.core_aten_decompositions().items():
+        spelled = table.spelling(op)
+        names = {r.name.lower() for r in rows.get(spelled, ())} | {str(spelled).split(".")[0]}
+        if spelled in rows and not names & keep and any(r.kind == "reduce" for r in rows[spelled]):
+            made[op] = fn
+    return made
+
+
+def _split_with_sizes(x, sizes, dim=0):
+    parts, at = [], 0
+    for size in sizes:
+        parts.append(aten.slice.Tensor(x, dim, at, at + size))
+        at = at + size
+    return parts
+
+
+def _split(x, size, dim=0):
+    n = x.shape[dim]
+    if size == 0:
+        return [aten.slice.Tensor(x, dim, 0, 0)]
+    count = max((n + size - 1) // size, 1)
+    return [aten.slice.Tensor(x, dim, i * size, min((i + 1) * size, n)) for i in range(int(count))]
+
+
+def _unbind(x, dim=0):
+    return [aten.select.int(x, dim, i) for i in range(int(x.shape[dim]))]
+
+
+OWN = {
+    aten.split_with_sizes.default: _split_with_sizes, aten.split.Tensor: _split, aten.unbind.int: _unbind}

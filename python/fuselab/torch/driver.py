@@ -1,0 +1,134 @@
+"""The backend: Dynamo's graph -> AOTAutograd -> our compiler for inference, forward and backward graphs.
+
+When AOTAutograd's runtime wrapper has nothing to do (no mutation, aliasing, subclass or autocast) the compiled graph itself
+is handed to Dynamo: the wrapper costs more than a small kernel.
+"""
+import logging
+import re
+
+import torch
+from torch.utils._python_dispatch import _disable_current_modes
+from torch._dynamo.utils import counters, flatten_graph_inputs
+from torch._functorch import config as functorch_config
+from torch._functorch.aot_autograd import aot_module_simplified
+from torch._functorch._aot_autograd.schemas import OutputType, SerializableAOTDispatchCompiler
+
+from . import cache, compiled, decompositions, options as option_module
+from .lowering import WholeGraph, lower
+
+log = logging.getLogger("fuselab")
+MAX_RETRIES = 8
+
+
+def backend(gm, example_inputs, options=None):
+    options = option_module.parse(options)
+    if any(isinstance(x, (list, tuple, dict)) for x in example_inputs):
+        return flatten_graph_inputs(gm, example_inputs, lambda g, inputs: backend(g, inputs, options))
+    counters["aot_autograd"]["total"] += 1
+    job = Job(options, gm, example_inputs)
+    fn = job.run()
+    counters["aot_autograd"]["ok"] += 1
+    return fn
+
+
+class Job:
+    """One call of the backend."""
+
+    def __init__(self, options, gm, example_inputs):
+        self.options, self.gm, self.example_inputs = options, gm, example_inputs
+        self.inference = None
+
+    def run(self):
+        wrap = lambda fn: SerializableAOTDispatchCompiler(compiled.CompiledGraph, fn)  # noqa: E731
+        compiled.latest.clear()
+        with functorch_config.patch(bundled_autograd_cache=True), cache.installed():
+            fn = aot_module_simplified(
+                self.gm, self.example_inputs, fw_compiler=wrap(self.forward), bw_compiler=wrap(self.backward),
+                inference_compiler=wrap(self.whole), partition_fn=self.partition(),
+                decompositions=decompositions.table_for(self.options), compiler_config_extra=cache.Extra(self.options))
+        graph = self.inference
+        if graph is None and len(compiled.latest) == 1:
+            graph = compiled.latest[0]
+        if graph is not None and getattr(graph, "direct", False):
+            return graph.call
+        return fn
+
+    def partition(self):
+        from torch._functorch import partitioners
+
+        if self.options.get("partition") == "no-recompute":
+            return partitioners.default_partition
+        return lambda joint, inputs, **kw: partitioners.min_cut_rematerialization_partition(joint, inputs, **kw)
+
+    def forward(self, gm, inputs):
+        return self.compile(gm, "forward")
+
+    def backward(self, gm, inputs):
+        compile_backward = torch._dynamo.disable(lambda: self.compile(gm, "backward"), reason="do not trace the backward compiler")
+        return compile_backward()
+
+    def whole(self, gm, inputs):
+        self.inference = self.compile(gm, "inference")
+        if isinstance(self.inference, compiled.CompiledGraph):
+            self.inference.direct = self.may_be_direct(gm)
+        return self.inference
+
+    def compile(self, gm, kind):
+        with _disable_current_modes():  # fake tensors are only looked at
+            return compile_fx(gm, kind, self.options)
+
+    def may_be_direct(self, gm):
+        """Has AOTAutograd's runtime wrapper nothing to do?"""
+        context = torch._guards.TracingContext.try_get()
+        meta = context.fw_metadata if context is not None else None
+        if meta is None or torch._C._is_any_autocast_enabled():
+            return False
+        if torch.is_grad_enabled() and any(isinstance(x, torch.Tensor) and x.requires_grad for x in self.example_inputs):
+            return False
+        plain = (OutputType.non_alias, OutputType.unsafe_view_alias, OutputType.custom_function_view)
+        placeholders = sum(n.op == "placeholder" for n in gm.graph.nodes)
+        tensor_types = (torch.Tensor, torch.nn.Parameter, torch._subclasses.FakeTensor)
+        return (placeholders == len(self.example_inputs)
+                and all(not isinstance(x, torch.Tensor) or type(x) in tensor_types for x in self.example_inputs)
+                and not any(m.mutates_data or m.mutates_metadata or m.mutates_storage_metadata for m in meta.input_info)
+                and all(o.output_type in plain for o in meta.output_info)
+                and meta.num_intermediate_bases == 0 and not meta.tokens and not meta.is_rng_op_functionalized
+                and meta.grad_enabled_mutation is None and not meta.act_input_indices and not meta.dynamic_outputs)
+
+
+def compile_fx(gm, kind, options):
+    """An AOT graph compiled, or running in PyTorch with the reason counted."""
+    skip = {}
+    for _ in range(MAX_RETRIES):
+        try:
+            low = lower(gm, kind, options, skip)
+        except WholeGraph as e:
+            return compiled.fall_back(gm, str(e))
+        graph = compiled.CompiledGraph(low.text, low.specs, low.finish.source if low.finish else None, options, low.counts)
+        try:
+            return graph.build()
+        except Exception as e:
+            node = blamed(e, low)
+            log.debug("compiling failed: %s\n%s", e, low.text)
+            if node is None or node in skip:
+                return compiled.fall_back(gm, first_line(e))
+            skip[node] = first_line(e)
+    return compiled.fall_back(gm, f"more than {MAX_RETRIES} operators could not be compiled, last: {list(skip.values())[-1]}")
+
+
+def first_line(error):
+    return str(error).strip().split("\n")[0][:300] or type(error).__name__
+
+
+def blamed(error, low):
+    """The FX node a compiler error is about: errors begin `file:line:column:` or name a value in quotes."""
+    text = str(error)
+    at = re.match(r"[^:\n]*:(\d+):\d+:", text)
+    if at and int(at.group(1)) in low.lines:
+        return low.lines[int(at.group(1))]
+    lines = low.text.split("\n")
+    for name in re.findall(r"'(\w+)'", text):
+        for number, node in low.lines.items():
+            if re.match(rf"  ([\w: ,{{}}\[\]]*, )?{re.escape(name)}\b", lines[number - 1]):
+                return node
+    return None

@@ -1,0 +1,45 @@
+"""`torch.compile(..., options={...})`: what exists, and the error that lists it."""
+import os
+
+KNOWN = {
+    "precision": "block or eager (spec/precision.md: R1-R10)",
+    "fuse": "fusion classes, as --autofuse_enable_pass", "no_fuse": "classes turned off, as --autofuse_disable_pass",
+    "enable_autofuse": "False: every operator is a kernel of its own",
+    "max_fusion_size": "nodes per block", "recomputation_threshold": "consumers that may recompute a value",
+    "keep_dtype": "operators left unpromoted (R9)",
+    "opt_level": "0: no simplification", "skip_passes": "passes turned off, by name",
+    "skip_ops": "operators left to PyTorch, by table or ATen name", "skip_nodes": "graph nodes left to PyTorch, by name",
+    "decompose": "False, or the list of composite operators that stay whole",
+    "partition": "min-cut or no-recompute", "debug_dir": "where the debug folder goes", "check": "True: check every kernel"}
+# What the front end reads itself; everything else goes to the compiler as it is.
+OWN = {"skip_ops", "skip_nodes", "decompose", "partition"}
+
+
+def parse(options):
+    """The options with defaults filled in; throws on anything unknown, listing what exists."""
+    from .. import Error
+
+    options = dict(options or {})
+    for name in options:
+        if name not in KNOWN:
+            listed = ", ".join(f"{k} ({v})" for k, v in KNOWN.items())
+            raise Error("options.unknown", f"unknown option '{name}' for the fuselab backend; there are: {listed}")
+    if "precision" not in options and os.environ.get("TORCHINDUCTOR_EMULATE_PRECISION_CASTS") == "1":
+        options["precision"] = "eager"
+    _one_of(Error, options, "precision", ("block", "eager"))
+    _one_of(Error, options, "partition", ("min-cut", "no-recompute"))
+    for name in ("skip_ops", "skip_nodes", "skip_passes", "keep_dtype"):
+        if isinstance(options.get(name), str):
+            options[name] = [options[name]]
+    if options.get("precision") == "eager":
+        options.setdefault("decompose", False)  # R10
+    return options
+
+
+def _one_of(error, options, name, values):
+    if name in options and options[name] not in values:
+        raise error("options.bad_value", f"option {name} is {options[name]!r}; it must be one of {', '.join(values)}")
+
+
+def for_core(options):
+    return {k: v for k, v in options.items() if k not in OWN}
