@@ -73,8 +73,9 @@ def finisher(source, core):
 
 
 def kernel_count(core):
-    count = getattr(core, "kernels", 0)
-    return count if isinstance(count, int) else len(count() if callable(count) else count)
+    from .. import _core
+
+    return _core.explain(core)["counts"]["distinct_kernels"]
 
 
 @dataclasses.dataclass
