@@ -1,0 +1,277 @@
+#include "compile.h"
+
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "callable.h"
+#include "errors.h"
+#include "fuselab/core/error.h"
+#include "fuselab/graph/text.h"
+#include "fuselab/runtime/compiled.h"
+
+namespace nb = nanobind;
+
+namespace fuselab::python {
+namespace {
+
+std::vector<std::string> strings(nb::handle value, const char* key) {
+  std::vector<std::string> out;
+  if (nb::isinstance<nb::str>(value)) {
+    std::string text = nb::cast<std::string>(value), item;
+    for (const char c : text + ",") {
+      if (c != ',') {
+        if (c != ' ') item += c;
+      } else if (!item.empty()) {
+        out.push_back(std::exchange(item, {}));
+      }
+    }
+    return out;
+  }
+  if (!nb::isinstance<nb::list>(value) && !nb::isinstance<nb::tuple>(value) && !nb::isinstance<nb::set>(value))
+    fail("options.bad_value", "option '{}' is a list of names or one string with commas", key);
+  for (nb::handle item : value) {
+    if (!nb::isinstance<nb::str>(item)) fail("options.bad_value", "option '{}' holds something that is no string", key);
+    out.push_back(nb::cast<std::string>(item));
+  }
+  return out;
+}
+
+std::int64_t integer(nb::handle value, const char* key, std::int64_t least) {
+  if (!PyLong_Check(value.ptr())) fail("options.bad_value", "option '{}' is a whole number", key);
+  const std::int64_t n = PyLong_AsLongLong(value.ptr());
+  if (PyErr_Occurred() || n < least || n > 1'000'000'000) {
+    PyErr_Clear();
+    fail("options.bad_value", "option '{}' is a number from {} to 1000000000", key, least);
+  }
+  return n;
+}
+
+bool boolean(nb::handle value, const char* key) {
+  if (!PyBool_Check(value.ptr())) fail("options.bad_value", "option '{}' is True or False", key);
+  return value.ptr() == Py_True;
+}
+
+struct FuseClass {
+  const char* name;
+  bool fuse::Options::* field;
+};
+constexpr FuseClass kClasses[] = {{"elemwise", &fuse::Options::elemwise}, {"reduce", &fuse::Options::reduce}, {"concat", &fuse::Options::concat},
+                                  {"slice", &fuse::Options::slice},       {"gather", &fuse::Options::gather}, {"transpose", &fuse::Options::transpose}};
+
+std::vector<bool fuse::Options::*> fuse_classes(const std::vector<std::string>& names, const char* key) {
+  std::vector<bool fuse::Options::*> out;
+  for (const std::string& n : names) {
+    bool found = n == "all";
+    for (const FuseClass& c : kClasses) {
+      if (n != "all" && n != c.name) continue;
+      out.push_back(c.field);
+      found = true;
+    }
+    if (!found) fail("options.bad_value", "option '{}': no fusion class '{}'; there are elemwise, reduce, concat, slice, gather, transpose, all", key, n);
+  }
+  return out;
+}
+
+struct Parsed {
+  runtime::Options options;
+  const DLPackExchangeAPI* api = nullptr;
+};
+
+Parsed parse_options(const nb::dict& from) {
+  Parsed out;
+  runtime::Options& o = out.options;
+  for (auto [k, v] : from) {
+    const std::string key = nb::cast<std::string>(k);
+    const char* name = key.c_str();
+    if (v.is_none()) continue;
+    if (key == "precision") {
+      const std::string mode = nb::isinstance<nb::str>(v) ? nb::cast<std::string>(v) : "";
+      if (mode != "block" && mode != "eager") fail("options.bad_value", "option 'precision' is \"block\" or \"eager\"");
+      o.codegen.precision = mode == "eager" ? codegen::Precision::eager : codegen::Precision::block;
+    } else if (key == "enable_fuse") {
+      o.fuse.enable = boolean(v, name);
+    } else if (key == "fuse") {
+      for (std::size_t c = 1; c < std::size(kClasses); ++c) o.fuse.*kClasses[c].field = false;  // elemwise stays unless disabled
+      for (const auto field : fuse_classes(strings(v, name), name)) o.fuse.*field = true;
+    } else if (key == "no_fuse") {
+      if (PyBool_Check(v.ptr())) o.fuse.enable = v.ptr() != Py_True;
+      else
+        for (const auto field : fuse_classes(strings(v, name), name)) o.fuse.*field = false;
+    } else if (key == "max_fusion_size") {
+      o.fuse.max_fusion_size = static_cast<int>(integer(v, name, 0));
+    } else if (key == "recomputation_threshold") {
+      o.fuse.recomputation_threshold = static_cast<int>(integer(v, name, 0));
+    } else if (key == "keep_dtype") {
+      o.codegen.keep_dtype = strings(v, name);
+    } else if (key == "skip_passes") {
+      o.codegen.skip_passes = strings(v, name);
+    } else if (key == "opt_level") {
+      o.codegen.opt_level = static_cast<int>(integer(v, name, 0));
+    } else if (key == "threads") {
+      o.threads = static_cast<int>(integer(v, name, 0));
+    } else if (key == "compile_threads") {
+      o.compile_threads = static_cast<int>(integer(v, name, 0));
+    } else if (key == "read_cache") {
+      o.jit.read_cache = boolean(v, name);
+    } else if (key == "exchange_api") {
+      if (!PyCapsule_IsValid(v.ptr(), "dlpack_exchange_api")) fail("options.bad_value", "option 'exchange_api' is a dlpack_exchange_api capsule");
+      out.api = static_cast<const DLPackExchangeAPI*>(PyCapsule_GetPointer(v.ptr(), "dlpack_exchange_api"));
+    } else {
+      fail("options.unknown", "unknown option '{}' for compile_graph", key);
+    }
+  }
+  return out;
+}
+
+/// Which parameters of `graph name(B: size, x: f32[B])` are sizes, in order: a Graph keeps sizes and tensors apart.
+std::vector<bool> size_parameters(std::string_view text, const Graph& g) {
+  std::vector<bool> out;
+  std::string clean;  // without comments
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '#')
+      while (i < text.size() && text[i] != '\n') ++i;
+    if (i < text.size()) clean += text[i];
+  }
+  std::size_t at = clean.find('(');
+  int depth = 0;
+  std::string piece;
+  for (; at < clean.size(); ++at) {
+    const char c = clean[at];
+    if (c == '(' || c == '[' || c == '{') ++depth;
+    const bool end = c == ')' && depth == 1;
+    if (end || (c == ',' && depth == 1)) {
+      const std::size_t colon = piece.find(':');
+      if (colon != std::string::npos) {
+        const std::size_t first = piece.find_first_not_of(" \t\r\n", colon + 1);
+        std::size_t last = piece.find_last_not_of(" \t\r\n");
+        out.push_back(first != std::string::npos && piece.substr(first, last - first + 1) == "size");
+      }
+      piece.clear();
+      if (end) break;
+      continue;
+    }
+    if (c == ')' || c == ']' || c == '}') --depth;
+    if (!(c == '(' && depth == 1)) piece += c;
+  }
+  const auto sizes = static_cast<std::size_t>(std::count(out.begin(), out.end(), true));
+  if (sizes != g.size_params.size() || out.size() - sizes != g.inputs.size())
+    fail("graph.syntax", "the parameters of graph {} cannot be told apart", g.name);  // not reached after a successful parse
+  return out;
+}
+
+nb::object compile_graph(const std::string& text, const nb::dict& options, const nb::list& externs, const std::string& file) {
+  Parsed parsed = parse_options(options);
+  CallableParts parts;
+  {
+    Graph graph = parse_graph(text, file);
+    parts.is_size = size_parameters(text, graph);
+    nb::gil_scoped_release unlocked;  // compiling takes long, and needs no Python
+    parts.graph = std::make_shared<runtime::CompiledGraph>(std::move(graph), parsed.options);
+  }
+  parts.api = parsed.api;
+  for (nb::handle f : externs) {
+    if (!PyCallable_Check(f.ptr())) fail("call.extern", "extern {} is no callable", parts.externs.size());
+    parts.externs.push_back(f.inc_ref().ptr());
+  }
+  return nb::steal(make_callable(std::move(parts)));
+}
+
+const char* kind_name(fuse::Step::Kind k) {
+  return k == fuse::Step::Kind::kernel ? "kernel" : k == fuse::Step::Kind::extern_call ? "extern" : "view";
+}
+
+nb::dict explain(nb::handle callable) {
+  const runtime::CompiledGraph& g = graph_of(callable.ptr());
+  nb::dict out;
+  nb::list steps;
+  for (std::size_t i = 0; i < g.plan().steps.size(); ++i) {
+    const fuse::Step& s = g.plan().steps[i];
+    nb::dict d;
+    d["kind"] = kind_name(s.kind);
+    d["name"] = g.program().steps[i].label;
+    if (s.kind == fuse::Step::Kind::kernel) d["block_kind"] = s.block_kind;
+    nb::list nodes;
+    for (const NodeId n : s.nodes) {
+      const Node& node = g.graph().nodes[n];
+      nb::dict item;
+      item["op"] = node.op ? node.op->name : node.target;
+      item["name"] = node.results.empty() ? std::string() : g.graph().values[node.results[0]].name;
+      item["origin"] = node.origin;
+      if (n < static_cast<int>(g.plan().reasons.size())) item["reason"] = g.plan().reasons[n];
+      nodes.append(item);
+    }
+    d["nodes"] = nodes;
+    steps.append(d);
+  }
+  out["graph"] = g.graph().name;
+  out["steps"] = steps;
+  nb::list reasons;
+  for (const std::string& r : g.plan().reasons) reasons.append(r);
+  out["reasons"] = reasons;
+  nb::dict timing;
+  const runtime::Timing& t = g.timing();
+  timing["fuse"] = t.fuse;
+  timing["codegen"] = t.codegen;
+  timing["compile"] = t.compile;
+  timing["load"] = t.load;
+  timing["first_run"] = t.first_run;
+  timing["total"] = t.total;
+  out["timing_ms"] = timing;
+  nb::dict counts;
+  counts["kernels"] = g.kernel_steps();
+  counts["distinct_kernels"] = g.kernels().size();
+  counts["externs"] = g.extern_steps();
+  counts["calls"] = g.calls();
+  counts["size_sets"] = g.bindings();
+  out["counts"] = counts;
+  return out;
+}
+
+nb::list kernel_texts(nb::handle callable) {
+  const runtime::CompiledGraph& g = graph_of(callable.ptr());
+  nb::list out;
+  for (std::size_t i = 0; i < g.generated().size(); ++i) {
+    const codegen::Generated& k = g.generated()[i];
+    nb::dict d;
+    d["name"] = k.source.name;
+    d["graph"] = g.program().kernels[i].text;
+    d["uses"] = g.program().kernels[i].uses;
+    d["ir"] = k.kernel_ir;
+    d["cpp"] = k.source.text();
+    d["tiling_def"] = k.source.tiling_def;
+    d["host_impl"] = k.source.host_impl;
+    d["device_impl"] = k.source.device_impl;
+    d["hash"] = k.source.hash;
+    nb::list sizes;
+    for (const std::string& s : k.source.sizes) sizes.append(s);
+    d["sizes"] = sizes;
+    nb::list dumps;
+    for (const auto& [pass, text] : k.dumps) dumps.append(nb::make_tuple(pass, text));
+    d["dumps"] = dumps;
+    d["compile_ms"] = g.kernels()[i].compile_ms;
+    d["load_ms"] = g.kernels()[i].load_ms;
+    d["from_cache"] = g.kernels()[i].from_cache;
+    out.append(d);
+  }
+  return out;
+}
+
+}  // namespace
+
+void add_compile(nb::module_& m) {
+  m.def("compile_graph", &compile_graph, nb::arg("text"), nb::arg("options") = nb::dict(), nb::arg("externs") = nb::list(), nb::arg("file") = "<text>",
+        "A callable from a graph in text form. `externs[k]` runs the nodes `extern(..., call=k)`.");
+  m.def("explain", &explain, nb::arg("compiled"), "Steps, reasons, counts and the time of each phase of a compiled graph.");
+  m.def("kernels", &kernel_texts, nb::arg("compiled"), "The texts of each distinct kernel of a compiled graph.");
+  m.def("graph_text", [](nb::handle callable) { return print_graph(graph_of(callable.ptr()).graph()); }, nb::arg("compiled"));
+  m.def("parse_graph", [](const std::string& text, const std::string& file) { return print_graph(parse_graph(text, file)); }, nb::arg("text"),
+        nb::arg("file") = "<text>", "Checks a graph text and gives it back as the printer writes it.");
+}
+
+}  // namespace fuselab::python
