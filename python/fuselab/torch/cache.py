@@ -6,7 +6,10 @@ version, the options, and the global state that AOTAutograd reads.
 """
 import contextlib
 import dataclasses
+import functools
+import hashlib
 import os
+import pathlib
 
 import torch
 from torch._functorch import config as functorch_config
@@ -35,6 +38,17 @@ class Details:
     functorch: object
 
 
+@functools.cache
+def sources_digest():
+    """Of what turns an AOT graph into text: this package's sources and the op table."""
+    from .. import _core
+
+    digest = hashlib.sha256(_core.op_table().encode())
+    for path in sorted(pathlib.Path(__file__).parent.glob("*.py")):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
 def key(gm, example_inputs, aot_config, options):
     from .. import __version__
 
@@ -42,7 +56,7 @@ def key(gm, example_inputs, aot_config, options):
     state = (torch.is_grad_enabled(), torch.is_inference_mode_enabled(), autocast, torch.are_deterministic_algorithms_enabled(),
              torch.get_default_dtype(), torch.backends.mkldnn.enabled)
     details = Details(gm, list(example_inputs), aot_config, sorted((k, repr(v)) for k, v in options.items()),
-                      (torch.__version__, torch.version.git_version, __version__), state, functorch_config.save_config())
+                      (torch.__version__, torch.version.git_version, __version__, sources_digest()), state, functorch_config.save_config())
     return autograd_cache.AOTAUTOGRAD_CACHE_PREFIX + "fl" + autograd_cache.AOTAutogradCachePickler(gm).get_hash(details)
 
 

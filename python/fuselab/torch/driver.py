@@ -41,7 +41,8 @@ class Job:
     def run(self):
         wrap = lambda fn: SerializableAOTDispatchCompiler(compiled.CompiledGraph, fn)  # noqa: E731
         compiled.latest.clear()
-        with functorch_config.patch(bundled_autograd_cache=True), cache.installed():
+        # The backward graph is compiled now, not at the first backward: only so can both be kept in the cache as one entry.
+        with functorch_config.patch(bundled_autograd_cache=True, force_non_lazy_backward_lowering=True), cache.installed():
             fn = aot_module_simplified(
                 self.gm, self.example_inputs, fw_compiler=wrap(self.forward), bw_compiler=wrap(self.backward),
                 inference_compiler=wrap(self.whole), partition_fn=self.partition(),

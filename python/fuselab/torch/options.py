@@ -11,8 +11,8 @@ KNOWN = {
     "skip_ops": "operators left to PyTorch, by table or ATen name", "skip_nodes": "graph nodes left to PyTorch, by name",
     "decompose": "False, or the list of composite operators that stay whole",
     "partition": "min-cut or no-recompute", "debug_dir": "where the debug folder goes", "check": "True: check every kernel"}
-# What the front end reads itself; everything else goes to the compiler as it is.
-OWN = {"skip_ops", "skip_nodes", "decompose", "partition"}
+# What the front end reads itself; everything else goes to the compiler.
+OWN = {"skip_ops", "skip_nodes", "decompose", "partition", "debug_dir", "check"}
 
 
 def parse(options):
@@ -42,4 +42,9 @@ def _one_of(error, options, name, values):
 
 
 def for_core(options):
-    return {k: v for k, v in options.items() if k not in OWN}
+    """The options `_core.compile_graph` takes."""
+    import torch
+
+    made = {"enable_fuse" if k == "enable_autofuse" else k: v for k, v in options.items() if k not in OWN}
+    made["exchange_api"] = torch.Tensor.__dlpack_c_exchange_api__  # results are torch tensors, also without a tensor argument
+    return made

@@ -1,0 +1,11 @@
+// The op table as JSON: what front ends in other languages map their operators with.
+#pragma once
+#include <string>
+
+namespace fuselab::ops {
+
+/// An array of rows: {"name", "kind", "args": [{"name", "optional", "scalar_ok"}], "attrs": [{"name", "type", "fallback"}],
+/// "results", "aten", "aten_names", "aten_result", "onnx", "ascend_ir", "cann", "doc"}. A required attribute has no "fallback".
+std::string table_json();
+
+}  // namespace fuselab::ops
