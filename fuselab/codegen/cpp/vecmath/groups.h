@@ -1,0 +1,14 @@
+// The groups of texts, one source file each. Inside this folder only.
+#pragma once
+#include <vector>
+
+#include "fuselab/codegen/cpp/vecmath/vecmath.h"
+
+namespace fuselab::codegen::vecmath {
+
+using Group = std::vector<Function>;
+const Group& f32_exponentials();
+const Group& f32_logarithms();
+const Group& f32_error_functions();
+
+}  // namespace fuselab::codegen::vecmath
