@@ -1,7 +1,7 @@
 // exp, tanh, sigmoid and silu in f32.
 //
-// All take x = k ln2 + rh + rl, |rh| <= ln2/2, with k ln2 removed in two parts (the first exact), and keep the leading terms of e^r as a
-// sum of two floats so that only the last addition rounds. The polynomials are minimax fits with coefficients rounded one after another.
+// All take x = k ln2 + rh + rl, |rh| <= ln2/2. rh = x - k fl(ln2) is exact in one fma: it is a multiple of 2^-25 below 1/2. The leading
+// terms of e^r are kept as a sum of two floats, so that only the last addition rounds. The polynomials are minimax fits with coefficients rounded one after another.
 // 0x1.8p23 is added to round to an integer: its low bits then hold k.
 #include "fuselab/codegen/cpp/vecmath/groups.h"
 
@@ -16,20 +16,31 @@ FL_INLINE f32x16 fl_scale_f32(f32x16 s, f32x16 lo, i32x16 k) {
 }
 )fl",
        {}},
+      // e^(rh+rl) - 1 = result + tl for |rh| <= ln2/2; the result is rh + rh^2/2 rounded, tl holds the rest (up to 1/100).
+      {"_exp_head", DType::f32, 3, "fl_exp_head_f32", R"fl(
+FL_INLINE f32x16 fl_exp_head_f32(f32x16 rh, f32x16 rl, f32x16& tl) {
+  f32x16 p = fl_fma(rh, fl_f32(0x1.a242f0p-13f), fl_f32(0x1.6d3cd0p-10f));
+  p = fl_fma(p, rh, fl_f32(0x1.111004p-7f));
+  p = fl_fma(p, rh, fl_f32(0x1.5554f6p-5f));
+  p = fl_fma(p, rh, fl_f32(0x1.555556p-3f));
+  f32x16 sq = rh * rh;
+  f32x16 th = fl_fma(sq, fl_f32(0.5f), rh);
+  f32x16 rest = fl_fma(fl_fma(rh, rh, -sq), fl_f32(0.5f), fl_fma(sq, fl_f32(0.5f), rh - th));
+  tl = fl_fma(rh * sq, p, rest) + fl_fma(rl, th, rl);
+  return th;
+}
+)fl",
+       {}},
       {"exp", DType::f32, 1, "fl_exp_f32", R"fl(
 FL_INLINE f32x16 fl_exp_f32(f32x16 x) {
   f32x16 shifted = fl_fma(x, fl_f32(0x1.715476p+0f), fl_f32(0x1.8p23f));
   f32x16 n = shifted - 0x1.8p23f;
-  f32x16 rh = fl_fma(n, fl_f32(-0x1.62e400p-1f), x);
-  f32x16 rl = n * -0x1.7f7d1cp-20f;
-  f32x16 r = rh + rl;
-  f32x16 p = fl_fma(r, fl_f32(0x1.a23ebep-13f), fl_f32(0x1.6d4d06p-10f));
-  p = fl_fma(p, r, fl_f32(0x1.111006p-7f));
-  p = fl_fma(p, r, fl_f32(0x1.5554e8p-5f));
-  p = fl_fma(p, r, fl_f32(0x1.555556p-3f));
-  p = fl_fma(p, r, fl_f32(0.5f));
-  f32x16 s = 1.0f + rh;
-  f32x16 lo = (rh - (s - 1.0f)) + fl_fma(r * r, p, rl);
+  f32x16 rh = fl_fma(n, fl_f32(-0x1.62e430p-1f), x);
+  f32x16 rl = n * 0x1.05c610p-29f;
+  f32x16 tail;
+  f32x16 th = fl_exp_head_f32(rh, rl, tail);
+  f32x16 s = 1.0f + th;
+  f32x16 lo = (th - (s - 1.0f)) + tail;
   f32x16 y = fl_float(fl_bits(s + lo) + (fl_bits(shifted) << 23));
   if (fl_any(!(fl_abs(x) <= 87.33f))) {
     f32x16 edge = x > 0.0f ? fl_f32(__builtin_inff()) : fl_f32(0.0f);
@@ -39,7 +50,7 @@ FL_INLINE f32x16 fl_exp_f32(f32x16 x) {
   return y;
 }
 )fl",
-       {"_scale"}},
+       {"_exp_head", "_scale"}},
       // e^2|x| - 1 = N 2^k and e^2|x| + 1 = D 2^k, both as sums of two floats; tanh = N / D with the residual of the division added.
       {"tanh", DType::f32, 1, "fl_tanh_f32", R"fl(
 FL_INLINE f32x16 fl_tanh_f32(f32x16 x) {
@@ -47,57 +58,44 @@ FL_INLINE f32x16 fl_tanh_f32(f32x16 x) {
   a = a > 9.2f ? fl_f32(9.2f) : a;
   f32x16 shifted = fl_fma(a, fl_f32(0x1.715476p+1f), fl_f32(0x1.8p23f));
   f32x16 n = shifted - 0x1.8p23f;
-  f32x16 rh = fl_fma(n, fl_f32(-0x1.62e400p-1f), a + a);
-  f32x16 rl = n * -0x1.7f7d1cp-20f;
-  f32x16 r = rh + rl;
-  f32x16 p = fl_fma(r, fl_f32(0x1.a242f0p-13f), fl_f32(0x1.6d3cd0p-10f));
-  p = fl_fma(p, r, fl_f32(0x1.111004p-7f));
-  p = fl_fma(p, r, fl_f32(0x1.5554f6p-5f));
-  p = fl_fma(p, r, fl_f32(0x1.555556p-3f));
-  f32x16 sq = rh * rh;
-  f32x16 th = fl_fma(sq, fl_f32(0.5f), rh);
-  f32x16 tl = fl_fma(sq, fl_f32(0.5f), rh - th) + 0.5f * fl_fma(rh, rh, -sq);
-  tl = fl_fma(r * r * r, p, fl_fma(rl, rh, rl) + tl);
+  f32x16 rh = fl_fma(n, fl_f32(-0x1.62e430p-1f), a + a);
+  f32x16 rl = n * 0x1.05c610p-29f;
+  f32x16 tail;
+  f32x16 th = fl_exp_head_f32(rh, rl, tail);
+  f32x16 t = th + tail;
+  f32x16 tl = (th - t) + tail;
   f32x16 u = fl_float(0x3f800000 - (fl_bits(shifted) << 23));
   f32x16 nb = 1.0f - u, db = 1.0f + u;
-  f32x16 nh = nb + th, dh = db + th;
-  f32x16 nl = (th - (nh - nb)) + tl, dl = (th - (dh - db)) + tl;
+  f32x16 nh = nb + t, dh = db + t;
+  f32x16 nl = (t - (nh - nb)) + (tl + ((1.0f - nb) - u)), dl = (t - (dh - db)) + (tl + ((1.0f - db) + u));
   f32x16 d1 = 1.0f / dh;
   f32x16 q = nh * d1;
   f32x16 e = fl_fma(-q, dh, nh) + fl_fma(-q, dl, nl);
   return fl_with_sign(fl_fma(e, d1, q), x);
 }
 )fl",
-       {}},
-      // a / (1 + e^-x) = a u / (u + e^r), u = 2^-k, for a = 1 or a = x.
+       {"_exp_head"}},
+      // a / (1 + e^-x) = a u / (u + e^r), u = 2^-k, for a = 1 or a = x. 1 + u is exact where it counts, so
+      // only the sum and the quotient round.
       {"_logistic", DType::f32, 2, "fl_logistic_f32", R"fl(
 FL_INLINE f32x16 fl_logistic_f32(f32x16 x, f32x16 a) {
   f32x16 shifted = fl_fma(x, fl_f32(-0x1.715476p+0f), fl_f32(0x1.8p23f));
   f32x16 n = shifted - 0x1.8p23f;
-  f32x16 rh = fl_fma(n, fl_f32(-0x1.62e400p-1f), -x);
-  f32x16 rl = n * -0x1.7f7d1cp-20f;
-  f32x16 r = rh + rl;
-  f32x16 p = fl_fma(r, fl_f32(0x1.a23ebep-13f), fl_f32(0x1.6d4d06p-10f));
-  p = fl_fma(p, r, fl_f32(0x1.111006p-7f));
-  p = fl_fma(p, r, fl_f32(0x1.5554e8p-5f));
-  p = fl_fma(p, r, fl_f32(0x1.555556p-3f));
+  f32x16 r = fl_fma(n, fl_f32(0x1.05c610p-29f), fl_fma(n, fl_f32(-0x1.62e430p-1f), -x));
+  f32x16 p = fl_fma(r, fl_f32(0x1.6d5f60p-10f), fl_f32(0x1.123c22p-7f));
+  p = fl_fma(p, r, fl_f32(0x1.5554d8p-5f));
+  p = fl_fma(p, r, fl_f32(0x1.55548ep-3f));
   p = fl_fma(p, r, fl_f32(0.5f));
-  f32x16 s = 1.0f + rh;
-  f32x16 lo = (rh - (s - 1.0f)) + fl_fma(r * r, p, rl);
+  f32x16 t = fl_fma(r * r, p, r);
   f32x16 u = fl_float(0x3f800000 - (fl_bits(shifted) << 23));
-  f32x16 dh = u + s;
-  f32x16 v = dh - u;
-  f32x16 dl = ((u - (dh - v)) + (s - v)) + lo;
-  f32x16 d1 = 1.0f / dh;
-  f32x16 m = a * u;
-  f32x16 q = m * d1;
-  f32x16 y = fl_fma(fl_fma(-q, dl, fl_fma(-q, dh, m)), d1, q);
-  if (fl_any(!(fl_abs(x) <= 80.0f))) {
-    i32x16 k = x < 0.0f & x > -150.0f ? 0x4b400000 - fl_bits(shifted) : 0;
-    f64x16 e = fl_float((__builtin_convertvector(k, i64x16) + 1023) << 52);
-    f64x16 tail = fl_to_f64(a) * e / (fl_to_f64(s) + fl_to_f64(lo));
-    f32x16 edge = x > 0.0f ? a : x > -150.0f ? fl_to_f32(tail) : a == x ? fl_f32(-0.0f) : fl_f32(0.0f);
-    y = fl_abs(x) <= 80.0f ? y : x != x ? x : edge;
+  f32x16 y = a * u / ((1.0f + u) + t);
+  // Below -16.5 the 1 + u loses u; beyond 80 u overflows.
+  if (fl_any(!(fl_abs(x - 31.75f) <= 48.25f))) {
+    i32x16 low = x < -16.5f & x > -150.0f;
+    i32x16 k = low ? 0x4b400000 - fl_bits(shifted) : 0;
+    f64x16 w = fl_float((__builtin_convertvector(k, i64x16) + 1023) << 52);
+    f32x16 tail = fl_to_f32(fl_to_f64(a) * w / (1.0 + w + fl_to_f64(t)));
+    y = low ? tail : x > 80.0f ? a : x <= -150.0f ? a * 0.0f : y;
   }
   return y;
 }

@@ -31,8 +31,8 @@ FL_INLINE f32x16 fl_log_f32(f32x16 x) {
   p = fl_fma(p, f, fl_f32(0x1.555548p-2f));
   f32x16 sq = f * f;
   f32x16 h = fl_fma(sq, fl_f32(-0.5f), f);
-  f32x16 l = fl_fma(sq, fl_f32(-0.5f), f - h) - 0.5f * fl_fma(f, f, -sq);
-  l = fl_fma(f * sq, p, l);
+  f32x16 q = f * p;
+  f32x16 l = fl_fma(sq, q, fl_fma(sq, fl_f32(-0.5f), f - h)) + fl_fma(f, f, -sq) * (q - 0.5f);
   f32x16 big = n * 0x1.62e400p-1f;
   f32x16 s = big + h;
   f32x16 y = s + ((h - (s - big)) + fl_fma(n, fl_f32(0x1.7f7d1cp-20f), l));
