@@ -53,7 +53,7 @@ class Row:
                     value = []
                 if kind == "dtype" and value is None or self.kind in ("create", "view") and attr["name"] == "shape":
                     value = result_type(attr["name"])
-            elif "fallback" in attr and attr["fallback"] is not None:
+            elif "fallback" in attr:
                 continue
             else:
                 value = result_type(attr["name"])
