@@ -8,6 +8,7 @@
 #include "compile.h"
 #include "errors.h"
 #include "fuselab/core/version.h"
+#include "fuselab/ops/table_json.h"
 #include "fuselab/runtime/pool.h"
 #include "tensors.h"
 
@@ -32,6 +33,7 @@ NB_MODULE(_core, m) {
     throw nb::python_error();
   }
   python::add_compile(m);
+  m.def("op_table", &ops::table_json, "The op table as JSON (fuselab/ops/table_json.h).");
 
   m.def("empty_cache", &runtime::empty_pool, "Gives idle result memory back to the system.");
   m.def("pool_stats", [] {
