@@ -53,6 +53,7 @@ enum class TypeRule : std::uint8_t {
   attr_dtype,     ///< the attribute `dtype` (cast, full, iota)
   where_,         ///< promotion of arguments 1 and 2 (select), the condition is bool
   any_all,        ///< bool, but u8 stays u8 (any, all)
+  compute,        ///< what the first argument computes in: f32 for f16 and bf16 (rstd of rms_norm)
 };
 
 /// How the result shape follows.
@@ -71,6 +72,8 @@ struct ArgSpec {
   bool optional = false;   ///< may be absent (written `none`)
   bool scalar_ok = true;   ///< may be a number literal
   bool channel = false;    ///< 1-d, lies along dimension 1 of the first argument (batch_norm's and group_norm's weight)
+  bool row = false;        ///< one value per reduced row, of the shape ShapeRule::row gives (a norm's saved mean)
+  bool decides = true;     ///< where Op::decides holds: whether this argument is part of the decision (gradients are not)
   double absent = 0;       ///< the value an absent optional argument stands for in the fp64 meaning (weight 1, bias 0)
 };
 
@@ -108,7 +111,7 @@ struct Op {
   TypeRule type = TypeRule::promote;
   ShapeRule shape = ShapeRule::broadcast;
   ReduceDims reduce = ReduceDims::none;
-  std::string lower;            ///< the recipe; empty for views and extern
+  std::string lower;            ///< the recipe; empty for views and extern; "-" = no floating-point meaning
   std::string lower_int;        ///< recipe for integer compute types when it differs; "-" = no integer meaning
   std::string lower_bool;       ///< the same for bool; empty: as lower_int
   /// fp64 meaning of one element (pointwise): arguments and attributes -> result. NaN/Inf as IEEE. Independent formula.
@@ -127,9 +130,10 @@ struct Op {
   /// the name the ATen schema gives them. An overload may stand on several rows: the front end takes the first whose required
   /// arguments are given (not None) and that has a place for every given argument which is not at its schema default; None for
   /// a list is []. An ATen `dtype` the row has no attribute for casts the first tensor argument first (sum, mean, softmax);
-  /// layout, device, pin_memory, memory_format and non_blocking are ignored.
+  /// layout, device, pin_memory, memory_format and non_blocking are ignored. "div.Tensor_mode[rounding_mode=floor]" holds only for
+  /// that value of the argument ("none" for None).
   std::vector<std::string> aten;
-  std::map<std::string, std::string> aten_names;  ///< our name -> the schema's, where they differ ("dims" -> "dim")
+  std::map<std::string, std::string> aten_names;  ///< our name -> the schema's, where they differ ("dims" -> "dim", "shape" -> "size|shape")
   int aten_result = -1;                           ///< the one result of the overload this row computes; -1: all, in order
   std::string onnx, ascend_ir, cann;  ///< other spellings: "Add", "Add", "Add"; empty = none
   bool low_precision_meaning = true;  ///< may it be left unpromoted (R9)?
@@ -142,7 +146,9 @@ const std::vector<Op>& table();
 /// The row of that name; nullptr when unknown. Names are exact; `find_any_case` also accepts the Ascend spelling, any case.
 const Op* find(std::string_view name);
 const Op* find_any_case(std::string_view name);
-/// The row an ATen overload maps to ("add.Tensor"); nullptr when none.
+/// The rows an ATen overload maps to ("add.Tensor", without its condition), in table order; empty when none.
+std::vector<const Op*> find_aten_all(std::string_view overload);
+/// The first of them; nullptr when none.
 const Op* find_aten(std::string_view overload);
 
 }  // namespace ops
