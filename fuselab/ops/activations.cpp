@@ -28,8 +28,9 @@ void add_activations(std::vector<Op>& t) {
   // 1 + erf(x / sqrt 2) cancels for negative x; erfc does not. 1 + tanh(u) is 2 sigmoid(2u), which does not either.
   activation("gelu")
       .attr("approximate", AttrType::string, std::string("none"))
-      .lower("if(approximate == \"tanh\", self * sigmoid(self * fma(0.0713548162726002527, self * self, 1.59576912160573081)), "
-             "0.5 * self * erfc(-0.707106781186547524 * self))")
+      .lower(
+          "if(approximate == \"tanh\", self * sigmoid(self * fma(0.0713548162726002527, self * self, 1.59576912160573081)), "
+          "0.5 * self * erfc(-0.707106781186547524 * self))")
       .fp64([](D a, A t) {
         const double x = a[0];
         if (text(t, "approximate") == "tanh") return x * logistic(2 * std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x));
@@ -48,7 +49,8 @@ void add_activations(std::vector<Op>& t) {
       .aten("silu.default")
       .names("", "Swish", "Swish")
       .doc("x * sigmoid(x).", t);
-  // tanh(log1p(e)) with e = exp(x) is n / (n + 2), n = e (e + 2): no logarithm, no cancellation. From 20 on it rounds to 1 even in fp64.
+  // tanh(log1p(e)) with e = exp(x) is n / (n + 2), n = e (e + 2): no logarithm, no cancellation. From 20 on it rounds to 1 even
+  // in fp64.
   activation("mish")
       .lower("e = exp(self); n = e * (e + 2); select(self > 20, self, self * (n / (n + 2)))")
       .fp64([](D a, A) { return a[0] * std::tanh(a[0] > 30 ? a[0] : std::log1p(std::exp(a[0]))); })
@@ -73,7 +75,9 @@ void add_activations(std::vector<Op>& t) {
       .doc("log(1 + exp(beta x)) / beta; x itself where beta x is above the threshold.", t);
   activation("log_sigmoid")
       .lower("min(self, 0.0) - log1p(exp(-abs(self)))")
-      .fp64([](D a, A) { return std::isnan(a[0]) ? kNan : a[0] >= 0 ? -std::log1p(std::exp(-a[0])) : a[0] - std::log1p(std::exp(a[0])); })
+      .fp64([](D a, A) {
+        return std::isnan(a[0]) ? kNan : a[0] >= 0 ? 0 - std::log1p(std::exp(-a[0])) : a[0] - std::log1p(std::exp(a[0]));
+      })
       .ulp(2)
       .monotone()
       .special("nan -> nan; inf -> 0; -inf -> -inf")
@@ -92,8 +96,10 @@ void add_activations(std::vector<Op>& t) {
       .attr("alpha", AttrType::scalar, 1.0)
       .attr("scale", AttrType::scalar, std::int64_t{1})
       .attr("input_scale", AttrType::scalar, std::int64_t{1})
-      .lower("z = if(input_scale == 1, self, self * input_scale); n = if(alpha == 1 & scale == 1, expm1(z), expm1(z) * (alpha * scale)); "
-             "select(self > 0, if(scale == 1, self, self * scale), n)")
+      .lower(
+          "z = if(input_scale == 1, self, self * input_scale); n = if(alpha == 1 & scale == 1, expm1(z), expm1(z) * (alpha * "
+          "scale)); "
+          "select(self > 0, if(scale == 1, self, self * scale), n)")
       .fp64([](D a, A t) {
         const double scale = real(t, "scale");
         return a[0] > 0 ? a[0] * scale : real(t, "alpha") * scale * std::expm1(a[0] * real(t, "input_scale"));
@@ -144,7 +150,9 @@ void add_activations(std::vector<Op>& t) {
       .attr("max_val", AttrType::scalar, std::int64_t{1})
       .lower("a = select(self < min_val, min_val, self); select(a > max_val, max_val, a)")
       .lower_bool("-")
-      .fp64([](D a, A t) { return a[0] < real(t, "min_val") ? real(t, "min_val") : a[0] > real(t, "max_val") ? real(t, "max_val") : a[0]; })
+      .fp64([](D a, A t) {
+        return a[0] < real(t, "min_val") ? real(t, "min_val") : a[0] > real(t, "max_val") ? real(t, "max_val") : a[0];
+      })
       .exact([](I a, A t, DType) {
         const std::int64_t low = integer(t, "min_val"), high = integer(t, "max_val");
         return a[0] < low ? low : a[0] > high ? high : a[0];

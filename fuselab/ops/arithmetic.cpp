@@ -58,9 +58,10 @@ void add_arithmetic(std::vector<Op>& t) {
       .doc("True division; integers become floating point.", t);
   // PyTorch's floor division: the quotient of what fmod leaves over is within rounding of an integer, so it is snapped to it.
   pointwise("div_floor", "self, other")
-      .lower("q = self / other; m = fmod(self, other); d = (self - m) / other; "
-             "e = select((m != 0) & ((other < 0) != (m < 0)), d - 1, d); f = floor(e); "
-             "g = select(e - f > 0.5, f + 1, f); select(other == 0, q, select(e != 0, g, copysign(e * 0, q)))")
+      .lower(
+          "q = self / other; m = fmod(self, other); d = (self - m) / other; "
+          "e = select((m != 0) & ((other < 0) != (m < 0)), d - 1, d); f = floor(e); "
+          "g = select(e - f > 0.5, f + 1, f); select(other == 0, q, select(e != 0, g, copysign(e * 0, q)))")
       .lower_int("idiv_floor(self, other)")
       .lower_bool("-")
       .fp64([](D a, A) {
@@ -76,9 +77,11 @@ void add_arithmetic(std::vector<Op>& t) {
         return q - (a[0] % a[1] != 0 && (a[0] < 0) != (a[1] < 0) ? 1 : 0);
       })
       .decides()
-      .special("7 2 -> 3; -7 2 -> -4; 7 -2 -> -4; -7 -2 -> 3; 1 0 -> inf; -1 0 -> -inf; 0 0 -> nan; inf 2 -> nan; 1 inf -> 0; "
-               "-1 inf -> -1; 0 3 -> 0; -0 3 -> -0; nan 1 -> nan; 98 98 -> 1")
-      .aten("floor_divide.default, floor_divide.Scalar, div.Tensor_mode[rounding_mode=floor], div.Scalar_mode[rounding_mode=floor]")
+      .special(
+          "7 2 -> 3; -7 2 -> -4; 7 -2 -> -4; -7 -2 -> 3; 1 0 -> inf; -1 0 -> -inf; 0 0 -> nan; inf 2 -> nan; 1 inf -> 0; "
+          "-1 inf -> -1; 0 3 -> 0; -0 3 -> -0; nan 1 -> nan; 98 98 -> 1")
+      .aten(
+          "floor_divide.default, floor_divide.Scalar, div.Tensor_mode[rounding_mode=floor], div.Scalar_mode[rounding_mode=floor]")
       .names("", "FloorDiv", "FloorDiv")
       .doc("Division rounded to minus infinity; an integer divisor of zero is an error.", t);
   pointwise("div_trunc", "self, other")
@@ -106,7 +109,9 @@ void add_arithmetic(std::vector<Op>& t) {
         return left != 0 && (left < 0) != (a[1] < 0) ? left + a[1] : left;
       })
       .decides()
-      .special("7 2 -> 1; -7 2 -> 1; 7 -2 -> -1; -7 -2 -> -1; 1 0 -> nan; inf 2 -> nan; -1 inf -> inf; 1 inf -> 1; -3 3 -> -0; 0 3 -> 0")
+      .special(
+          "7 2 -> 1; -7 2 -> 1; 7 -2 -> -1; -7 -2 -> -1; 1 0 -> nan; inf 2 -> nan; -1 inf -> inf; 1 inf -> 1; -3 3 -> -0; 0 3 -> "
+          "0")
       .aten("remainder.Tensor, remainder.Scalar, remainder.Scalar_Tensor")
       .names("", "FloorMod", "FloorMod")
       .doc("Remainder with the divisor's sign (Python's %); an integer divisor of zero is an error.", t);

@@ -16,10 +16,11 @@ double logistic(double x) { return x >= 0 ? 1 / (1 + std::exp(-x)) : std::exp(x)
 void add_backward(std::vector<Op>& t) {
   gradient("gelu_backward", "grad_output, self")
       .attr("approximate", AttrType::string, std::string("none"))
-      .lower("v = self * fma(0.0713548162726002527, self * self, 1.59576912160573081); s = sigmoid(v); "
-             "dv = fma(0.214064448817800758, self * self, 1.59576912160573081); "
-             "cdf = 0.5 * erfc(-0.707106781186547524 * self); pdf = 0.398942280401432678 * exp(-0.5 * self * self); "
-             "grad_output * if(approximate == \"tanh\", fma(self * s, sigmoid(-v) * dv, s), fma(self, pdf, cdf))")
+      .lower(
+          "v = self * fma(0.0713548162726002527, self * self, 1.59576912160573081); s = sigmoid(v); "
+          "dv = fma(0.214064448817800758, self * self, 1.59576912160573081); "
+          "cdf = 0.5 * erfc(-0.707106781186547524 * self); pdf = 0.398942280401432678 * exp(-0.5 * self * self); "
+          "grad_output * if(approximate == \"tanh\", fma(self * s, sigmoid(-v) * dv, s), fma(self, pdf, cdf))")
       .fp64([](D a, A t) {
         const double x = a[1];
         if (text(t, "approximate") == "tanh") {
@@ -90,9 +91,10 @@ void add_backward(std::vector<Op>& t) {
       .attr("scale", AttrType::scalar, std::int64_t{1})
       .attr("input_scale", AttrType::scalar, std::int64_t{1})
       .attr("is_result", AttrType::boolean, false)
-      .lower("c = alpha * scale; "
-             "n = if(is_result, (self_or_result + c) * input_scale, exp(self_or_result * input_scale) * (c * input_scale)); "
-             "grad_output * select(self_or_result <= 0, n, select(isnan(self_or_result), self_or_result, scale))")
+      .lower(
+          "c = alpha * scale; "
+          "n = if(is_result, (self_or_result + c) * input_scale, exp(self_or_result * input_scale) * (c * input_scale)); "
+          "grad_output * select(self_or_result <= 0, n, select(isnan(self_or_result), self_or_result, scale))")
       .fp64([](D a, A t) {
         const double scale = real(t, "scale"), in = real(t, "input_scale"), c = real(t, "alpha") * scale;
         if (a[1] > 0) return a[0] * scale;
@@ -105,7 +107,9 @@ void add_backward(std::vector<Op>& t) {
       .doc("Derivative of elu, from its argument or (is_result) its result.", t);
   gradient("hardswish_backward", "grad_output~, self")
       .lower("select(self <= -3, 0.0, select(self >= 3, grad_output, grad_output * (self / 3 + 0.5)))")
-      .fp64([](D a, A) { return a[1] <= -3 ? 0 : a[1] >= 3 ? a[0] : a[0] * (a[1] / 3 + 0.5); })
+      .fp64([](D a, A) { return a[1] <= -3  ? 0
+                                : a[1] >= 3 ? a[0]
+                                            : a[0] * (a[1] / 3 + 0.5); })
       .ulp(2)
       .decides()
       .special("2 -3 -> 0; 2 3 -> 2; 2 0 -> 1; 2 nan -> nan; 2 inf -> 2; 2 -inf -> 0")
@@ -133,8 +137,9 @@ void add_backward(std::vector<Op>& t) {
       .doc("Derivative of softplus.", t);
   // With e = exp(x), q = 2 / (n + 2): tanh = n / (n + 2) and x sigmoid(x) (1 - tanh^2) = x e q (1 + e) q.
   gradient("mish_backward", "grad_output, self")
-      .lower("e = exp(self); n = e * (e + 2); q = 2 / (n + 2); d = fma(self * (e * q), (1 + e) * q, n / (n + 2)); "
-             "grad_output * select(self > 20, 1.0, d)")
+      .lower(
+          "e = exp(self); n = e * (e + 2); q = 2 / (n + 2); d = fma(self * (e * q), (1 + e) * q, n / (n + 2)); "
+          "grad_output * select(self > 20, 1.0, d)")
       .fp64([](D a, A) {
         if (a[1] > 30) return a[0];
         const double t = std::tanh(std::log1p(std::exp(a[1])));

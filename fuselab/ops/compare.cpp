@@ -36,27 +36,33 @@ double truth(bool b) { return b ? 1 : 0; }
 }  // namespace
 
 void add_compare(std::vector<Op>& t) {
-  comparison("eq", "==", [](D a, A) { return truth(a[0] == a[1]); }, [](I a, A, DType) { return std::int64_t{a[0] == a[1]}; })
+  comparison(
+      "eq", "==", [](D a, A) { return truth(a[0] == a[1]); }, [](I a, A, DType) { return std::int64_t{a[0] == a[1]}; })
       .special("0 -0 -> 1; nan nan -> 0; inf inf -> 1; 1 2 -> 0")
       .names("Equal", "Equal", "Equal")
       .doc("Whether the arguments are equal.", t);
-  comparison("ne", "!=", [](D a, A) { return truth(a[0] != a[1]); }, [](I a, A, DType) { return std::int64_t{a[0] != a[1]}; })
+  comparison(
+      "ne", "!=", [](D a, A) { return truth(a[0] != a[1]); }, [](I a, A, DType) { return std::int64_t{a[0] != a[1]}; })
       .special("0 -0 -> 0; nan nan -> 1; inf -inf -> 1")
       .names("", "NotEqual", "NotEqual")
       .doc("Whether the arguments differ; true for NaN.", t);
-  comparison("lt", "<", [](D a, A) { return truth(a[0] < a[1]); }, [](I a, A, DType) { return std::int64_t{a[0] < a[1]}; })
+  comparison(
+      "lt", "<", [](D a, A) { return truth(a[0] < a[1]); }, [](I a, A, DType) { return std::int64_t{a[0] < a[1]}; })
       .special("nan 1 -> 0; 1 nan -> 0; -0 0 -> 0; -inf 0 -> 1")
       .names("Less", "Less", "Less")
       .doc("Whether the first argument is below the second.", t);
-  comparison("le", "<=", [](D a, A) { return truth(a[0] <= a[1]); }, [](I a, A, DType) { return std::int64_t{a[0] <= a[1]}; })
+  comparison(
+      "le", "<=", [](D a, A) { return truth(a[0] <= a[1]); }, [](I a, A, DType) { return std::int64_t{a[0] <= a[1]}; })
       .special("nan nan -> 0; 0 -0 -> 1; inf inf -> 1")
       .names("LessOrEqual", "LessEqual", "LessEqual")
       .doc("Whether the first argument is not above the second; false for NaN.", t);
-  comparison("gt", ">", [](D a, A) { return truth(a[0] > a[1]); }, [](I a, A, DType) { return std::int64_t{a[0] > a[1]}; })
+  comparison(
+      "gt", ">", [](D a, A) { return truth(a[0] > a[1]); }, [](I a, A, DType) { return std::int64_t{a[0] > a[1]}; })
       .special("nan 1 -> 0; 1 nan -> 0; 0 -0 -> 0; inf 0 -> 1")
       .names("Greater", "Greater", "Greater")
       .doc("Whether the first argument is above the second.", t);
-  comparison("ge", ">=", [](D a, A) { return truth(a[0] >= a[1]); }, [](I a, A, DType) { return std::int64_t{a[0] >= a[1]}; })
+  comparison(
+      "ge", ">=", [](D a, A) { return truth(a[0] >= a[1]); }, [](I a, A, DType) { return std::int64_t{a[0] >= a[1]}; })
       .special("nan nan -> 0; -0 0 -> 1; -inf -inf -> 1")
       .names("GreaterOrEqual", "GreaterEqual", "GreaterEqual")
       .doc("Whether the first argument is not below the second; false for NaN.", t);
@@ -110,15 +116,18 @@ void add_compare(std::vector<Op>& t) {
       .names("Not", "LogicalNot", "LogicalNot")
       .doc("Whether the argument is 0.", t);
 
-  test("isnan", "false", [](D a, A) { return truth(std::isnan(a[0])); }, [](I, A, DType) { return std::int64_t{0}; })
+  test(
+      "isnan", "false", [](D a, A) { return truth(std::isnan(a[0])); }, [](I, A, DType) { return std::int64_t{0}; })
       .special("nan -> 1; inf -> 0; 0 -> 0")
       .names("IsNaN", "IsNan", "IsNan")
       .doc("Whether the argument is NaN.", t);
-  test("isinf", "false", [](D a, A) { return truth(std::isinf(a[0])); }, [](I, A, DType) { return std::int64_t{0}; })
+  test(
+      "isinf", "false", [](D a, A) { return truth(std::isinf(a[0])); }, [](I, A, DType) { return std::int64_t{0}; })
       .special("nan -> 0; inf -> 1; -inf -> 1; 1 -> 0")
       .names("IsInf", "IsInf", "IsInf")
       .doc("Whether the argument is infinite.", t);
-  test("isfinite", "true", [](D a, A) { return truth(std::isfinite(a[0])); }, [](I, A, DType) { return std::int64_t{1}; })
+  test(
+      "isfinite", "true", [](D a, A) { return truth(std::isfinite(a[0])); }, [](I, A, DType) { return std::int64_t{1}; })
       .lower("!(isnan(self) | isinf(self))")
       .special("nan -> 0; inf -> 0; -inf -> 0; 1 -> 1")
       .names("", "IsFinite", "IsFinite")

@@ -79,9 +79,12 @@ class Instantiation {
     if (n.kind == K::binary && (n.word == "==" || n.word == "!=")) {
       const RecipeNode left = resolve(n.args[0]), right = resolve(n.args[1]);
       bool equal = false;
-      if (left.kind == K::text && right.kind == K::text) equal = left.word == right.word;
-      else if (left.kind == K::number && right.kind == K::number) equal = left.number == right.number;
-      else fail("ops.recipe", "{} is not known when {} is lowered", print(n), op_.name);
+      if (left.kind == K::text && right.kind == K::text)
+        equal = left.word == right.word;
+      else if (left.kind == K::number && right.kind == K::number)
+        equal = left.number == right.number;
+      else
+        fail("ops.recipe", "{} is not known when {} is lowered", print(n), op_.name);
       return equal == (n.word == "==");
     }
     fail("ops.recipe", "{} is not known when {} is lowered", print(n), op_.name);
@@ -107,14 +110,19 @@ class Instantiation {
     if (it == attrs_.end()) return n;
     RecipeNode out;
     out.kind = K::number;
-    if (const bool* b = std::get_if<bool>(&it->second)) out.boolean = true, out.number = *b ? 1 : 0;
-    else if (const auto* i = std::get_if<std::int64_t>(&it->second)) out.integer = *i, out.number = static_cast<double>(*i);
-    else if (const double* d = std::get_if<double>(&it->second)) out.number = *d;
-    else if (const auto* s = std::get_if<std::string>(&it->second)) out.kind = K::text, out.word = *s;
+    if (const bool* b = std::get_if<bool>(&it->second))
+      out.boolean = true, out.number = *b ? 1 : 0;
+    else if (const auto* i = std::get_if<std::int64_t>(&it->second))
+      out.integer = *i, out.number = static_cast<double>(*i);
+    else if (const double* d = std::get_if<double>(&it->second))
+      out.number = *d;
+    else if (const auto* s = std::get_if<std::string>(&it->second))
+      out.kind = K::text, out.word = *s;
     else if (const auto* e = std::get_if<Expr>(&it->second); e != nullptr && e->is_const()) {
       out.integer = e->value();
       out.number = static_cast<double>(e->value());
-    } else return n;
+    } else
+      return n;
     return out;
   }
 

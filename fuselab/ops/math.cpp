@@ -8,7 +8,12 @@ namespace {
 Row function(std::string name, double (*meaning)(D, A)) {
   const std::string aten = name + ".default";
   std::string recipe = name + "(self)";
-  return pointwise(std::move(name), "self").type(TypeRule::promote_float).lower(std::move(recipe)).fp64(meaning).ulp(1).aten(aten);
+  return pointwise(std::move(name), "self")
+      .type(TypeRule::promote_float)
+      .lower(std::move(recipe))
+      .fp64(meaning)
+      .ulp(1)
+      .aten(aten);
 }
 
 }  // namespace
@@ -106,14 +111,18 @@ void add_math(std::vector<Op>& t) {
       .doc("Angle of the point (other, self), in (-pi, pi].", t);
   // Number exponents take the forms eager takes, which differ from C's pow at -0 and -inf.
   pointwise("pow", "self, exponent")
-      .lower("if(is(exponent, 2), self * self, if(is(exponent, 1), self, if(is(exponent, 0.5), sqrt(self), "
-             "if(is(exponent, 3), self * self * self, if(is(exponent, -1), 1 / self, if(is(exponent, -2), 1 / (self * self), "
-             "if(is(exponent, -0.5), rsqrt(self), pow(self, exponent))))))))")
+      .lower(
+          "if(is(exponent, 2), self * self, if(is(exponent, 1), self, if(is(exponent, 0.5), sqrt(self), "
+          "if(is(exponent, 3), self * self * self, if(is(exponent, -1), 1 / self, if(is(exponent, -2), 1 / (self * self), "
+          "if(is(exponent, -0.5), rsqrt(self), pow(self, exponent))))))))")
       .lower_int("if(is(exponent, 2), self * self, if(is(exponent, 1), self, ipow(self, exponent)))")
       .lower_bool("-")
       .fp64([](D a, A) { return std::pow(a[0], a[1]); })
       .exact([](I a, A, DType) {
-        if (a[1] < 0) return a[0] == 1 ? std::int64_t{1} : a[0] == -1 ? (a[1] % 2 != 0 ? std::int64_t{-1} : std::int64_t{1}) : std::int64_t{0};
+        if (a[1] < 0)
+          return a[0] == 1    ? std::int64_t{1}
+                 : a[0] == -1 ? (a[1] % 2 != 0 ? std::int64_t{-1} : std::int64_t{1})
+                              : std::int64_t{0};
         std::int64_t result = 1, base = a[0];
         for (std::uint64_t e = static_cast<std::uint64_t>(a[1]); e != 0; e >>= 1, base = wrap_mul(base, base)) {
           if ((e & 1) != 0) result = wrap_mul(result, base);
@@ -121,8 +130,9 @@ void add_math(std::vector<Op>& t) {
         return result;
       })
       .ulp(1.5)
-      .special("nan 0 -> 1; 1 nan -> 1; 0 0 -> 1; -2 3 -> -8; -2 2 -> 4; -8 0.25 -> nan; 0 -1 -> inf; -0 -1 -> -inf; inf -1 -> 0; "
-               "2 inf -> inf; 0.5 inf -> 0; -1 inf -> 1; -inf 3 -> -inf; 2 -inf -> 0")
+      .special(
+          "nan 0 -> 1; 1 nan -> 1; 0 0 -> 1; -2 3 -> -8; -2 2 -> 4; -8 0.25 -> nan; 0 -1 -> inf; -0 -1 -> -inf; inf -1 -> 0; "
+          "2 inf -> inf; 0.5 inf -> 0; -1 inf -> 1; -inf 3 -> -inf; 2 -inf -> 0")
       .aten("pow.Tensor_Tensor, pow.Tensor_Scalar, pow.Scalar")
       .names("Pow", "Pow", "Pow")
       .doc("self to the power of exponent; integers wrap, and a negative integer exponent gives 0, 1 or -1.", t);

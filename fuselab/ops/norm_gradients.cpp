@@ -71,9 +71,8 @@ void add_norm_gradients(std::vector<Op>& t) {
   gradient("rms_norm_backward_weight", "grad_out!, input!, rstd!", ShapeRule::row, ReduceDims::leading)
       .attr("normalized_shape", AttrType::ints)
       .lower("rsum(grad_out * (input * rstd))")
-      .fp64_row([](DRows a, DOut r, A) {
-        r[0][0] = sum_of(a[0].size(), [&](std::size_t i) { return a[0][i] * a[1][i] * a[2][i]; });
-      })
+      .fp64_row(
+          [](DRows a, DOut r, A) { r[0][0] = sum_of(a[0].size(), [&](std::size_t i) { return a[0][i] * a[1][i] * a[2][i]; }); })
       .aten("_fused_rms_norm_backward.default")
       .aten_result(1)
       .doc("Gradient of rms_norm's weight.", t);

@@ -69,12 +69,12 @@ enum class ShapeRule : std::uint8_t {
 
 struct ArgSpec {
   std::string name;
-  bool optional = false;   ///< may be absent (written `none`)
-  bool scalar_ok = true;   ///< may be a number literal
-  bool channel = false;    ///< 1-d, lies along dimension 1 of the first argument (batch_norm's and group_norm's weight)
-  bool row = false;        ///< one value per reduced row, of the shape ShapeRule::row gives (a norm's saved mean)
-  bool decides = true;     ///< where Op::decides holds: whether this argument is part of the decision (gradients are not)
-  double absent = 0;       ///< the value an absent optional argument stands for in the fp64 meaning (weight 1, bias 0)
+  bool optional = false;  ///< may be absent (written `none`)
+  bool scalar_ok = true;  ///< may be a number literal
+  bool channel = false;   ///< 1-d, lies along dimension 1 of the first argument (batch_norm's and group_norm's weight)
+  bool row = false;       ///< one value per reduced row, of the shape ShapeRule::row gives (a norm's saved mean)
+  bool decides = true;    ///< where Op::decides holds: whether this argument is part of the decision (gradients are not)
+  double absent = 0;      ///< the value an absent optional argument stands for in the fp64 meaning (weight 1, bias 0)
 };
 
 enum class AttrType : std::uint8_t { boolean, integer, real, string, dtype, ints /* list of Expr */, expr, scalar };
@@ -92,7 +92,15 @@ struct Special {
 };
 
 /// Which dims a reduce-kind operator's recipe reduces over.
-enum class ReduceDims : std::uint8_t { none, attr_dims /* dims */, attr_dim /* dim, one */, trailing /* normalized_shape */, leading /* all before normalized_shape */, group /* [C/G, ...] per num_groups */, batch /* all but dim 1 */ };
+enum class ReduceDims : std::uint8_t {
+  none,
+  attr_dims /* dims */,
+  attr_dim /* dim, one */,
+  trailing /* normalized_shape */,
+  leading /* all before normalized_shape */,
+  group /* [C/G, ...] per num_groups */,
+  batch /* all but dim 1 */
+};
 
 /// Type and shape of a result after the first (the first follows Op::type and Op::shape).
 struct ResultSpec {
@@ -102,43 +110,45 @@ struct ResultSpec {
 };
 
 struct Op {
-  std::string name;             ///< the text form's word: "add"
+  std::string name;  ///< the text form's word: "add"
   Kind kind = Kind::pointwise;
   std::vector<ArgSpec> args;
   std::vector<AttrSpec> attrs;
   int results = 1;
-  std::vector<ResultSpec> more; ///< results after the first; size results - 1
+  std::vector<ResultSpec> more;  ///< results after the first; size results - 1
   TypeRule type = TypeRule::promote;
   ShapeRule shape = ShapeRule::broadcast;
   ReduceDims reduce = ReduceDims::none;
-  std::string lower;            ///< the recipe; empty for views and extern; "-" = no floating-point meaning
-  std::string lower_int;        ///< recipe for integer compute types when it differs; "-" = no integer meaning
-  std::string lower_bool;       ///< the same for bool; empty: as lower_int
+  std::string lower;       ///< the recipe; empty for views and extern; "-" = no floating-point meaning
+  std::string lower_int;   ///< recipe for integer compute types when it differs; "-" = no integer meaning
+  std::string lower_bool;  ///< the same for bool; empty: as lower_int
   /// fp64 meaning of one element (pointwise): arguments and attributes -> result. NaN/Inf as IEEE. Independent formula.
   double (*fp64)(std::span<const double> args, const Attrs& attrs) = nullptr;
   /// exact meaning for integer and bool arguments, on values widened to i64; the caller wraps to the dtype.
   std::int64_t (*exact)(std::span<const std::int64_t> args, const Attrs& attrs, DType t) = nullptr;
   /// fp64 and exact meaning of one row (reduce kind): per argument the row's N elements in row-major order (one that does not
   /// vary along the row is repeated; an absent one is empty); each result span has 1 or N places as its shape says.
-  void (*fp64_row)(std::span<const std::span<const double>> args, std::span<const std::span<double>> out, const Attrs& attrs) = nullptr;
+  void (*fp64_row)(std::span<const std::span<const double>> args, std::span<const std::span<double>> out,
+                   const Attrs& attrs) = nullptr;
   void (*exact_row)(std::span<const std::span<const std::int64_t>> args, std::span<const std::span<std::int64_t>> out,
                     const Attrs& attrs) = nullptr;
-  double ulp = 0.5;             ///< budget of the result's own rounding in its compute type, in ULP (0 = exact)
-  bool monotone = false;        ///< in each argument: the reference may carry error bounds through the end points
-  std::vector<Special> special; ///< exact rows
+  double ulp = 0.5;              ///< budget of the result's own rounding in its compute type, in ULP (0 = exact)
+  bool monotone = false;         ///< in each argument: the reference may carry error bounds through the end points
+  std::vector<Special> special;  ///< exact rows
   /// "add.Tensor", "add.Scalar" (namespace aten) or "prims::convert_element_type.default". Arguments and attributes are found by
   /// the name the ATen schema gives them. An overload may stand on several rows: the front end takes the first whose required
   /// arguments are given (not None) and that has a place for every given argument which is not at its schema default; None for
   /// a list is []. An ATen `dtype` the row has no attribute for casts the first tensor argument first (sum, mean, softmax);
-  /// layout, device, pin_memory, memory_format and non_blocking are ignored. "div.Tensor_mode[rounding_mode=floor]" holds only for
-  /// that value of the argument ("none" for None).
+  /// layout, device, pin_memory, memory_format and non_blocking are ignored. "div.Tensor_mode[rounding_mode=floor]" holds only
+  /// for that value of the argument ("none" for None).
   std::vector<std::string> aten;
-  std::map<std::string, std::string> aten_names;  ///< our name -> the schema's, where they differ ("dims" -> "dim", "shape" -> "size|shape")
-  int aten_result = -1;                           ///< the one result of the overload this row computes; -1: all, in order
+  std::map<std::string, std::string>
+      aten_names;                     ///< our name -> the schema's, where they differ ("dims" -> "dim", "shape" -> "size|shape")
+  int aten_result = -1;               ///< the one result of the overload this row computes; -1: all, in order
   std::string onnx, ascend_ir, cann;  ///< other spellings: "Add", "Add", "Add"; empty = none
   bool low_precision_meaning = true;  ///< may it be left unpromoted (R9)?
-  bool decides = false;         ///< R3: its arguments are rounded to their own dtype first (comparisons, argmax, float->int)
-  std::string doc;              ///< one sentence
+  bool decides = false;  ///< R3: its arguments are rounded to their own dtype first (comparisons, argmax, float->int)
+  std::string doc;       ///< one sentence
 };
 
 /// All rows, in the order of docs/operators.md. Built once, immutable.

@@ -84,17 +84,23 @@ class Parser {
   RecipeNode sum() {
     RecipeNode left = term();
     while (true) {
-      if (take("+")) left = make(K::binary, "+", {std::move(left), term()});
-      else if (take("-")) left = make(K::binary, "-", {std::move(left), term()});
-      else return left;
+      if (take("+"))
+        left = make(K::binary, "+", {std::move(left), term()});
+      else if (take("-"))
+        left = make(K::binary, "-", {std::move(left), term()});
+      else
+        return left;
     }
   }
   RecipeNode term() {
     RecipeNode left = unary();
     while (true) {
-      if (take("*")) left = make(K::binary, "*", {std::move(left), unary()});
-      else if (take("/")) left = make(K::binary, "/", {std::move(left), unary()});
-      else return left;
+      if (take("*"))
+        left = make(K::binary, "*", {std::move(left), unary()});
+      else if (take("/"))
+        left = make(K::binary, "/", {std::move(left), unary()});
+      else
+        return left;
     }
   }
   RecipeNode unary() {
@@ -131,10 +137,14 @@ class Parser {
       return make(K::call, std::move(name), std::move(args));
     }
     RecipeNode n = make(K::name, name, {});
-    if (name == "inf") n.number = std::numeric_limits<double>::infinity();
-    else if (name == "nan") n.number = std::numeric_limits<double>::quiet_NaN();
-    else if (name == "true" || name == "false") n.boolean = true, n.number = name == "true" ? 1 : 0;
-    else return n;
+    if (name == "inf")
+      n.number = std::numeric_limits<double>::infinity();
+    else if (name == "nan")
+      n.number = std::numeric_limits<double>::quiet_NaN();
+    else if (name == "true" || name == "false")
+      n.boolean = true, n.number = name == "true" ? 1 : 0;
+    else
+      return n;
     n.kind = K::number;
     n.word.clear();
     return n;
@@ -168,9 +178,7 @@ int strength(const RecipeNode& n) {
 }
 
 /// Text of an operand; parentheses where it binds looser than `least`.
-std::string operand(const RecipeNode& n, int least) {
-  return strength(n) < least ? "(" + print(n) + ")" : print(n);
-}
+std::string operand(const RecipeNode& n, int least) { return strength(n) < least ? "(" + print(n) + ")" : print(n); }
 
 }  // namespace
 
@@ -183,11 +191,16 @@ std::string print(const RecipeNode& n) {
       if (n.integer) return std::to_string(*n.integer);
       if (std::isnan(n.number)) return "nan";
       if (std::isinf(n.number)) return n.number > 0 ? "inf" : "-inf";
-      if (std::string s = fmt::format("{}", n.number); s.find_first_of(".e") != std::string::npos) return s;
-      else return s + ".0";
-    case K::name: return n.word;
-    case K::text: return "\"" + n.word + "\"";
-    case K::unary: return n.word + operand(n.args[0], 6);
+      if (std::string s = fmt::format("{}", n.number); s.find_first_of(".e") != std::string::npos)
+        return s;
+      else
+        return s + ".0";
+    case K::name:
+      return n.word;
+    case K::text:
+      return "\"" + n.word + "\"";
+    case K::unary:
+      return n.word + operand(n.args[0], 6);
     case K::binary: {
       const int mine = strength(n);  // comparisons do not chain, so both of their sides must bind tighter
       return operand(n.args[0], mine == 3 ? 4 : mine) + " " + n.word + " " + operand(n.args[1], mine + 1);

@@ -13,11 +13,11 @@ namespace fuselab::ops {
 struct RecipeNode {
   enum class Kind : std::uint8_t { number, name, text, unary, binary, call };
   Kind kind = Kind::number;
-  std::string word;              ///< name; string literal's text; operator ("+", "<=", "!"); called primitive
-  double number = 0;             ///< Kind::number; 1 and 0 for true and false
+  std::string word;                     ///< name; string literal's text; operator ("+", "<=", "!"); called primitive
+  double number = 0;                    ///< Kind::number; 1 and 0 for true and false
   std::optional<std::int64_t> integer;  ///< Kind::number written without point or exponent: its exact value
-  bool boolean = false;          ///< Kind::number that was `true` or `false`
-  std::vector<RecipeNode> args;  ///< operands
+  bool boolean = false;                 ///< Kind::number that was `true` or `false`
+  std::vector<RecipeNode> args;         ///< operands
 };
 
 struct RecipeStatement {

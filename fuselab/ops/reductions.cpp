@@ -154,8 +154,11 @@ void add_reductions(std::vector<Op>& t) {
       .type(TypeRule::any_all)
       .lower("rany(self != 0)")
       .lower_bool("rany(self)")
-      .fp64_row([](DRows a, DOut r, A) { r[0][0] = std::any_of(a[0].begin(), a[0].end(), [](double v) { return v != 0; }) ? 1 : 0; })
-      .exact_row([](IRows a, IOut r, A) { r[0][0] = std::any_of(a[0].begin(), a[0].end(), [](std::int64_t v) { return v != 0; }) ? 1 : 0; })
+      .fp64_row(
+          [](DRows a, DOut r, A) { r[0][0] = std::any_of(a[0].begin(), a[0].end(), [](double v) { return v != 0; }) ? 1 : 0; })
+      .exact_row([](IRows a, IOut r, A) {
+        r[0][0] = std::any_of(a[0].begin(), a[0].end(), [](std::int64_t v) { return v != 0; }) ? 1 : 0;
+      })
       .ulp(0)
       .decides()
       .aten("any.default, any.dim, any.dims")
@@ -165,8 +168,11 @@ void add_reductions(std::vector<Op>& t) {
       .type(TypeRule::any_all)
       .lower("rall(self != 0)")
       .lower_bool("rall(self)")
-      .fp64_row([](DRows a, DOut r, A) { r[0][0] = std::all_of(a[0].begin(), a[0].end(), [](double v) { return v != 0; }) ? 1 : 0; })
-      .exact_row([](IRows a, IOut r, A) { r[0][0] = std::all_of(a[0].begin(), a[0].end(), [](std::int64_t v) { return v != 0; }) ? 1 : 0; })
+      .fp64_row(
+          [](DRows a, DOut r, A) { r[0][0] = std::all_of(a[0].begin(), a[0].end(), [](double v) { return v != 0; }) ? 1 : 0; })
+      .exact_row([](IRows a, IOut r, A) {
+        r[0][0] = std::all_of(a[0].begin(), a[0].end(), [](std::int64_t v) { return v != 0; }) ? 1 : 0;
+      })
       .ulp(0)
       .decides()
       .aten("all.default, all.dim, all.dims")

@@ -90,7 +90,10 @@ void add_rounding(std::vector<Op>& t) {
       .decides()
       .aten("_to_copy.default, prims::convert_element_type.default")
       .names("Cast", "Cast", "Cast")
-      .doc("Conversion to another dtype: to floating point rounded to nearest even, to integers towards zero, to bool whether not 0.", t);
+      .doc(
+          "Conversion to another dtype: to floating point rounded to nearest even, to integers towards zero, to bool whether not "
+          "0.",
+          t);
   pointwise("copy", "self")
       .lower("self")
       .fp64([](D a, A) { return a[0]; })

@@ -24,14 +24,21 @@ std::int64_t integer(A attrs, const char* name);
 bool flag(A attrs, const char* name);
 const std::string& text(A attrs, const char* name);
 /// Integer arithmetic modulo 2^64 (the caller wraps to the dtype).
-inline std::int64_t wrap_add(std::int64_t a, std::int64_t b) { return static_cast<std::int64_t>(static_cast<std::uint64_t>(a) + static_cast<std::uint64_t>(b)); }
-inline std::int64_t wrap_sub(std::int64_t a, std::int64_t b) { return static_cast<std::int64_t>(static_cast<std::uint64_t>(a) - static_cast<std::uint64_t>(b)); }
-inline std::int64_t wrap_mul(std::int64_t a, std::int64_t b) { return static_cast<std::int64_t>(static_cast<std::uint64_t>(a) * static_cast<std::uint64_t>(b)); }
+inline std::int64_t wrap_add(std::int64_t a, std::int64_t b) {
+  return static_cast<std::int64_t>(static_cast<std::uint64_t>(a) + static_cast<std::uint64_t>(b));
+}
+inline std::int64_t wrap_sub(std::int64_t a, std::int64_t b) {
+  return static_cast<std::int64_t>(static_cast<std::uint64_t>(a) - static_cast<std::uint64_t>(b));
+}
+inline std::int64_t wrap_mul(std::int64_t a, std::int64_t b) {
+  return static_cast<std::int64_t>(static_cast<std::uint64_t>(a) * static_cast<std::uint64_t>(b));
+}
 
 /// Builds one row. Every call sets one column; lists are comma-separated texts.
 class Row {
  public:
-  /// `args`: names; `?` optional (`weight?1`: absent means 1), `^` channel, `%` one per row, `~` no part of a decision, `!` no number.
+  /// `args`: names; `?` optional (`weight?1`: absent means 1), `^` channel, `%` one per row, `~` no part of a decision, `!` no
+  /// number.
   Row(std::string name, Kind kind, const std::string& args);
   Row&& attr(std::string name, AttrType type, std::optional<Attr> fallback = std::nullopt) &&;
   Row&& type(TypeRule rule) &&;
@@ -39,7 +46,7 @@ class Row {
   Row&& shape(ShapeRule shape) &&;
   Row&& result(std::string name, TypeRule type, ShapeRule shape) &&;
   Row&& lower(std::string recipe) &&;
-  Row&& lower_int(std::string recipe) &&;   ///< "-": no integer meaning
+  Row&& lower_int(std::string recipe) &&;  ///< "-": no integer meaning
   Row&& lower_bool(std::string recipe) &&;
   Row&& fp64(double (*meaning)(D, A)) &&;
   Row&& exact(std::int64_t (*meaning)(I, A, DType)) &&;

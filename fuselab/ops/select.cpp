@@ -50,7 +50,8 @@ void add_select(std::vector<Op>& t) {
       .exact([](I a, A, DType) { return std::min(std::max(a[0], a[1]), a[2]); })
       .ulp(0)
       .monotone()
-      .special("nan 0 1 -> nan; 5 0 1 -> 1; -5 0 1 -> 0; 0.5 nan 1 -> nan; 0.5 0 nan -> nan; 2 5 3 -> 3; inf 0 1 -> 1; -0 0 1 -> -0")
+      .special(
+          "nan 0 1 -> nan; 5 0 1 -> 1; -5 0 1 -> 0; 0.5 nan 1 -> nan; 0.5 0 nan -> nan; 2 5 3 -> 3; inf 0 1 -> 1; -0 0 1 -> -0")
       .aten("clamp.default, clamp.Tensor")
       .names("Clip", "ClipByValue", "ClipByValueV2")
       .doc("The argument, but not below min and not above max.", t);

@@ -4,7 +4,9 @@
 namespace fuselab::ops {
 namespace {
 
-Row view(std::string name) { return Row(std::move(name), Kind::view, "self!").type(TypeRule::first).shape(ShapeRule::view).ulp(0); }
+Row view(std::string name) {
+  return Row(std::move(name), Kind::view, "self!").type(TypeRule::first).shape(ShapeRule::view).ulp(0);
+}
 
 }  // namespace
 
@@ -22,7 +24,11 @@ void add_views(std::vector<Op>& t) {
       .aten_name("shape", "size")
       .names("Expand", "Expand", "BroadcastTo")
       .doc("Dimensions of size 1 repeated, new ones in front; -1 keeps a size.", t);
-  view("permute").attr("dims", AttrType::ints).aten("permute.default").names("Transpose", "Permute", "Transpose").doc("Dimensions in another order.", t);
+  view("permute")
+      .attr("dims", AttrType::ints)
+      .aten("permute.default")
+      .names("Transpose", "Permute", "Transpose")
+      .doc("Dimensions in another order.", t);
   view("transpose")
       .attr("dim0", AttrType::integer, std::int64_t{0})
       .attr("dim1", AttrType::integer, std::int64_t{1})
@@ -35,7 +41,11 @@ void add_views(std::vector<Op>& t) {
       .aten_name("dims", "dim")
       .names("Squeeze", "Squeeze", "Squeeze")
       .doc("Without those of the given dimensions that have size 1.", t);
-  view("unsqueeze").attr("dim", AttrType::integer).aten("unsqueeze.default").names("Unsqueeze", "Unsqueeze", "Unsqueeze").doc("With a new dimension of size 1 at dim.", t);
+  view("unsqueeze")
+      .attr("dim", AttrType::integer)
+      .aten("unsqueeze.default")
+      .names("Unsqueeze", "Unsqueeze", "Unsqueeze")
+      .doc("With a new dimension of size 1 at dim.", t);
   view("slice")
       .attr("dim", AttrType::integer, std::int64_t{0})
       .attr("start", AttrType::expr, Expr(0))
