@@ -141,7 +141,11 @@ struct Shares {
 void run_share(void* context, std::int64_t begin, std::int64_t end, int thread) {
   auto& s = *static_cast<Shares*>(context);
   const std::int64_t status = s.kernel->run(s.bufs, s.tiling, s.phase, begin, end, s.scratch + thread * s.scratch_stride, s.shared);
-  if (status != codegen::kOk) s.status.store(status, std::memory_order_relaxed);
+  if (status == codegen::kOk) return;
+  // Several threads may fail, each in its way: the smallest status is reported, whoever comes first.
+  std::int64_t seen = s.status.load(std::memory_order_relaxed);
+  while ((seen == codegen::kOk || status < seen) && !s.status.compare_exchange_weak(seen, status, std::memory_order_relaxed)) {
+  }
 }
 
 }  // namespace

@@ -24,7 +24,9 @@ TEST(Pool, BlocksAreAlignedAndLargeEnough) {
     EXPECT_EQ(reinterpret_cast<std::uintptr_t>(s->data) % 64, 0u) << bytes;
     EXPECT_GE(s->bytes, bytes);
     EXPECT_LE(s->bytes, std::max<std::size_t>(64, bytes + bytes / 4 + 64)) << bytes;  // a quarter apart
-    if (bytes >= (2ul << 20)) EXPECT_EQ(reinterpret_cast<std::uintptr_t>(s->data) % (2ul << 20), 0u) << bytes;
+    if (bytes >= (2ul << 20)) {
+      EXPECT_EQ(reinterpret_cast<std::uintptr_t>(s->data) % (2ul << 20), 0u) << bytes;
+    }
     std::memset(s->data, 0x5a, s->bytes);
   }
 }
