@@ -4,7 +4,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 scripts/packages.sh scripts/packages-lint.txt
-.venv/bin/python -m pip install --quiet -r scripts/requirements-lint.txt
+.venv/bin/python -m pip install -qq -r scripts/requirements-lint.txt
 
 mapfile -t sources < <(git ls-files '*.cpp' '*.h')
 echo "lint: clang-format (${#sources[@]} files)"

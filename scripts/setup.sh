@@ -25,16 +25,17 @@ up_to_date() { [ -f ".venv/$1.stamp" ] && [ "$(cat ".venv/$1.stamp")" = "$2" ]; 
 want=$( (echo "$torch"; cat scripts/requirements.txt) | sha256sum)
 if ! up_to_date python-packages "$want"; then
   echo "setup: installing $torch and the Python packages of scripts/requirements.txt"
-  .venv/bin/python -m pip install --quiet "$torch" -r scripts/requirements.txt
+  .venv/bin/python -m pip install -qq "$torch" -r scripts/requirements.txt
   echo "$want" >.venv/python-packages.stamp
 fi
 
-want=$(find CMakeLists.txt cmake pyproject.toml fuselab cli python -type f \
-  \( -name '*.cpp' -o -name '*.h' -o -name '*.py' -o -name '*.txt' -o -name '*.cmake' -o -name '*.toml' -o -name '*.typed' \) -print0 |
+want=$(find . -path ./.venv -prune -o -path ./build -prune -o -path ./tests -prune -o -type f \
+  \( -name '*.cpp' -o -name '*.h' -o -name '*.py' -o -name '*.txt' -o -name '*.cmake' -o -name '*.toml' -o -name '*.typed' \) \
+  \( -path './fuselab/*' -o -path './cli/*' -o -path './python/*' -o -path './cmake/*' -o -path './CMakeLists.txt' -o -path './pyproject.toml' \) -print0 |
   LC_ALL=C sort -z | xargs -0 sha256sum | sha256sum)
 if ! up_to_date wheel "$want"; then
   echo "setup: building and installing fuselab (a few minutes the first time)"
   export CCACHE_BASEDIR=$PWD CCACHE_NOHASHDIR=1
-  .venv/bin/python -m pip install --quiet --no-build-isolation --no-deps --force-reinstall .
+  .venv/bin/python -m pip install -qq --no-build-isolation --no-deps --force-reinstall .
   echo "$want" >.venv/wheel.stamp
 fi
