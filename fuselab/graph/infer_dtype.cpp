@@ -60,6 +60,7 @@ DType result_dtype(const Graph& g, const Node& n, ops::TypeRule rule) {
     case TypeRule::attr_dtype: return std::get<DType>(n.attrs.at("dtype"));
     case TypeRule::where_: return common_type(g, n, 1, 3);
     case TypeRule::any_all: return first_tensor(g, n).dtype == DType::u8 ? DType::u8 : DType::boolean;
+    case TypeRule::compute: return compute_type(first_tensor(g, n).dtype);
   }
   fail("graph.dtype", "{} has no dtype rule", n.op->name);
 }
@@ -74,11 +75,9 @@ void check_dtypes(const Graph& g, const Node& n) {
   }
   if (n.op->kind != ops::Kind::pointwise && n.op->kind != ops::Kind::reduce) return;
   const DType t = argument_type(g, n);
-  if (!is_float(t) && n.op->lower_int == "-") {
-    fail("graph.dtype", "{} has no meaning for {} arguments; cast them to a float type", n.op->name, name(t));
-  }
-  if (is_float(t) && n.op->lower.empty() && !n.op->lower_int.empty()) {
-    fail("graph.dtype", "{} has no meaning for {} arguments; it takes integers or bool", n.op->name, name(t));
+  if (!ops::has_meaning(*n.op, t)) {
+    fail("graph.dtype", "{} has no meaning for {} arguments; {}", n.op->name, name(t),
+         is_float(t) ? "it takes integers or bool" : "cast them to a type it has one for, such as f32");
   }
 }
 

@@ -11,6 +11,8 @@ namespace {
 
 using Rule = Type (*)(const Node& n, const Type& x);
 
+Type alias(const Node&, const Type& x) { return x; }
+
 Type reshape(const Node& n, const Type& x) {
   Type r{x.dtype, attr_list(n, "shape"), {}};
   const Expr count = product(x.sizes);
@@ -167,7 +169,7 @@ int wrap_dim(const Node& n, std::int64_t dim, int rank) {
 
 Type view_type(const Graph& g, const Node& n) {
   static const std::map<std::string, Rule, std::less<>> kRules = {
-      {"reshape", reshape}, {"expand", expand},       {"permute", permute}, {"transpose", transpose},
+      {"alias", alias},     {"reshape", reshape}, {"expand", expand},       {"permute", permute}, {"transpose", transpose},
       {"squeeze", squeeze}, {"unsqueeze", unsqueeze}, {"slice", slice},     {"select", select}};
   const auto it = kRules.find(n.op->name);
   if (it == kRules.end()) fail("graph.unknown_op", "view '{}' has no shape rule in graph/infer_view.cpp", n.op->name);

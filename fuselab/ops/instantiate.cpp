@@ -9,6 +9,13 @@ namespace {
 
 using K = RecipeNode::Kind;
 
+/// The column that holds for a compute type.
+const std::string& recipe_text(const Op& op, DType compute) {
+  if (is_bool(compute) && !op.lower_bool.empty()) return op.lower_bool;
+  if (!is_float(compute) && !op.lower_int.empty()) return op.lower_int;
+  return op.lower;
+}
+
 /// Decides what is known of one use of an operator.
 class Instantiation {
  public:
@@ -34,13 +41,10 @@ class Instantiation {
 
  private:
   std::string text() const {
-    std::string t = op_.lower;
-    if (!is_float(compute_) && !op_.lower_int.empty()) t = op_.lower_int;
-    if (is_bool(compute_) && !op_.lower_bool.empty()) t = op_.lower_bool;
-    if (t.empty() || t == "-") {
+    if (!has_meaning(op_, compute_)) {
       fail("ops.no_meaning", "{} has no meaning for {}: cast its arguments first", op_.name, std::string(name(compute_)));
     }
-    return t;
+    return recipe_text(op_, compute_);
   }
   static void collect(const RecipeNode& n, std::set<std::string>& into) {
     if (n.kind == K::name) into.insert(n.word);
@@ -133,6 +137,11 @@ class Instantiation {
 };
 
 }  // namespace
+
+bool has_meaning(const Op& op, DType compute) {
+  const std::string& text = recipe_text(op, compute);
+  return !text.empty() && text != "-";
+}
 
 Recipe instantiate(const Op& op, const std::vector<ArgState>& args, const Attrs& attrs, DType compute) {
   return Instantiation(op, args, attrs, compute).run();

@@ -37,6 +37,7 @@ void add_norm_gradients(std::vector<Op>& t) {
       .lower(kInputGradient)
       .fp64_row(input_gradient)
       .aten("native_layer_norm_backward.default")
+      .aten_ignored("bias, weight, mean, rstd, input, output_mask")
       .aten_result(0)
       .names("", "LayerNormXBackpropV3", "LayerNormXBackpropV3")
       .doc("Gradient of layer_norm's input.", t);
@@ -45,6 +46,7 @@ void add_norm_gradients(std::vector<Op>& t) {
       .lower("rsum(grad_out * ((input - mean) * rstd))")
       .fp64_row(weight_gradient)
       .aten("native_layer_norm_backward.default")
+      .aten_ignored("bias, weight, mean, rstd, input, output_mask")
       .aten_result(1)
       .names("", "LayerNormBetaGammaBackpropV2", "LayerNormBetaGammaBackpropV2")
       .doc("Gradient of layer_norm's weight.", t);
@@ -53,6 +55,7 @@ void add_norm_gradients(std::vector<Op>& t) {
       .lower("rsum(grad_out)")
       .fp64_row(bias_gradient)
       .aten("native_layer_norm_backward.default")
+      .aten_ignored("bias, weight, mean, rstd, input, output_mask")
       .aten_result(2)
       .doc("Gradient of layer_norm's bias.", t);
   gradient("rms_norm_backward_input", "grad_out!, input!, rstd%, weight!?1", ShapeRule::same, ReduceDims::trailing)
@@ -65,6 +68,7 @@ void add_norm_gradients(std::vector<Op>& t) {
         for (std::size_t i = 0; i < size; ++i) r[0][i] = a[2][i] * (g(i) - a[1][i] * a[2][i] * mean_gn);
       })
       .aten("_fused_rms_norm_backward.default")
+      .aten_ignored("weight, output_mask")
       .aten_result(0)
       .names("", "RmsNormGrad", "RmsNormGrad")
       .doc("Gradient of rms_norm's input.", t);
@@ -74,6 +78,7 @@ void add_norm_gradients(std::vector<Op>& t) {
       .fp64_row(
           [](DRows a, DOut r, A) { r[0][0] = sum_of(a[0].size(), [&](std::size_t i) { return a[0][i] * a[1][i] * a[2][i]; }); })
       .aten("_fused_rms_norm_backward.default")
+      .aten_ignored("weight, output_mask")
       .aten_result(1)
       .doc("Gradient of rms_norm's weight.", t);
   gradient("group_norm_backward_input", "grad_out!, input!, mean%, rstd%, weight^?1", ShapeRule::same, ReduceDims::group)
@@ -82,6 +87,7 @@ void add_norm_gradients(std::vector<Op>& t) {
       .lower(kInputGradient)
       .fp64_row(input_gradient)
       .aten("native_group_norm_backward.default")
+      .aten_ignored("N, C, HxW, output_mask")
       .aten_result(0)
       .names("", "GroupNormGrad", "GroupNormGrad")
       .doc("Gradient of group_norm's input.", t);
@@ -91,6 +97,7 @@ void add_norm_gradients(std::vector<Op>& t) {
       .lower(kInputGradient)
       .fp64_row(input_gradient)
       .aten("native_batch_norm_backward.default[train=true]")
+      .aten_ignored("weight, input, save_mean, save_invstd, running_mean, running_var, eps, train, output_mask")
       .aten_result(0)
       .names("", "BNTrainingReduceGrad", "BNTrainingReduceGrad")
       .doc("Gradient of batch_norm_training's input.", t);
@@ -100,6 +107,7 @@ void add_norm_gradients(std::vector<Op>& t) {
       .lower("rsum(grad_out * ((input - mean) * rstd))")
       .fp64_row(weight_gradient)
       .aten("native_batch_norm_backward.default[train=true]")
+      .aten_ignored("weight, input, save_mean, save_invstd, running_mean, running_var, eps, train, output_mask")
       .aten_result(1)
       .names("", "BNTrainingUpdateGrad", "BNTrainingUpdateGrad")
       .doc("Gradient of batch_norm_training's weight.", t);
@@ -107,6 +115,7 @@ void add_norm_gradients(std::vector<Op>& t) {
       .lower("rsum(grad_out)")
       .fp64_row(bias_gradient)
       .aten("native_batch_norm_backward.default[train=true]")
+      .aten_ignored("weight, input, save_mean, save_invstd, running_mean, running_var, eps, train, output_mask")
       .aten_result(2)
       .doc("Gradient of batch_norm_training's bias.", t);
 }

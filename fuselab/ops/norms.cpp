@@ -64,6 +64,7 @@ Row rms_norm(std::string name, const std::string& results) {
 void add_norms(std::vector<Op>& t) {
   layer_norm("layer_norm", "y")
       .aten("layer_norm.default")
+      .aten_ignored("cudnn_enable")
       .names("LayerNormalization", "LayerNorm", "LayerNorm")
       .doc("(x - mean) / sqrt(var + eps) over the trailing dimensions normalized_shape, times weight, plus bias.", t);
   layer_norm("native_layer_norm", "y, narrow(m), r")
@@ -82,12 +83,14 @@ void add_norms(std::vector<Op>& t) {
       .doc("rms_norm with 1 / sqrt(mean(x^2) + eps) of every row.", t);
   group_norm("group_norm", "y")
       .aten("group_norm.default")
+      .aten_ignored("cudnn_enabled")
       .names("GroupNormalization", "GroupNorm", "GroupNorm")
       .doc("Normalisation over the channels of a group and all positions, times weight, plus bias per channel.", t);
   group_norm("native_group_norm", "y, narrow(m), r")
       .result("mean", TypeRule::first, ShapeRule::row)
       .result("rstd", TypeRule::first, ShapeRule::row)
       .aten("native_group_norm.default")
+      .aten_ignored("N, C, HxW")
       .doc("group_norm with the mean and 1 / sqrt(var + eps) of every group.", t);
   // Not a reduction: the statistics are given. One multiplier per channel.
   pointwise("batch_norm", "input!, weight^?1, bias^?0, running_mean^, running_var^")
@@ -100,6 +103,7 @@ void add_norms(std::vector<Op>& t) {
       .ulp(4)
       .special("1 1 0 nan 1 -> nan; inf 1 0 0 1 -> inf; nan 1 0 0 1 -> nan")
       .aten("_native_batch_norm_legit_no_training.default")
+      .aten_ignored("momentum")
       .aten_result(0)
       .names("BatchNormalization", "BNInfer", "BNInfer")
       .doc("Normalisation of every channel with given mean and variance, times weight, plus bias.", t);
@@ -124,6 +128,7 @@ void add_norms(std::vector<Op>& t) {
         r[4][0] = a[4][0] * (1 - momentum) + m.variance(n - 1) * momentum;
       })
       .aten("_native_batch_norm_legit_functional.default[training=true]")
+      .aten_ignored("training")
       .names("", "BNTrainingUpdate", "BNTrainingUpdate")
       .doc("Normalisation of every channel with its own statistics; also those, and the updated running ones.", t);
 }

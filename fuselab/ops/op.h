@@ -143,10 +143,11 @@ struct Op {
   /// for that value of the argument ("none" for None).
   std::vector<std::string> aten;
   std::map<std::string, std::string>
-      aten_names;                     ///< our name -> the schema's, where they differ ("dims" -> "dim", "shape" -> "size|shape")
-  int aten_result = -1;               ///< the one result of the overload this row computes; -1: all, in order
-  std::string onnx, ascend_ir, cann;  ///< other spellings: "Add", "Add", "Add"; empty = none
-  bool low_precision_meaning = true;  ///< may it be left unpromoted (R9)?
+      aten_names;  ///< our name -> the schema's, where they differ ("dims" -> "dim", "shape" -> "size|shape")
+  std::vector<std::string> aten_ignored;  ///< schema arguments this row need not see ("output_mask")
+  int aten_result = -1;                   ///< the one result of the overload this row computes; -1: all, in order
+  std::string onnx, ascend_ir, cann;      ///< other spellings: "Add", "Add", "Add"; empty = none
+  bool low_precision_meaning = true;      ///< may it be left unpromoted (R9)?
   bool decides = false;  ///< R3: its arguments are rounded to their own dtype first (comparisons, argmax, float->int)
   std::string doc;       ///< one sentence
 };
@@ -160,6 +161,10 @@ const Op* find_any_case(std::string_view name);
 std::vector<const Op*> find_aten_all(std::string_view overload);
 /// The first of them; nullptr when none.
 const Op* find_aten(std::string_view overload);
+
+/// Whether the operator can compute in that type (f16 and bf16 stand for f32). For integers and bool: as lower_int, lower_bool
+/// say.
+bool has_meaning(const Op& op, DType compute);
 
 }  // namespace ops
 }  // namespace fuselab

@@ -142,6 +142,10 @@ Row&& Row::aten_name(std::string ours, std::string theirs) && {
   op_.aten_names.emplace(std::move(ours), std::move(theirs));
   return std::move(*this);
 }
+Row&& Row::aten_ignored(const std::string& names) && {
+  op_.aten_ignored = split(names, ",");
+  return std::move(*this);
+}
 Row&& Row::aten_result(int index) && {
   op_.aten_result = index;
   return std::move(*this);

@@ -58,6 +58,7 @@ class Row {
   Row&& no_low_precision() &&;
   Row&& aten(const std::string& overloads) &&;
   Row&& aten_name(std::string ours, std::string theirs) &&;
+  Row&& aten_ignored(const std::string& names) &&;
   Row&& aten_result(int index) &&;
   Row&& names(std::string onnx, std::string ascend_ir, std::string cann) &&;
   /// "inf 1 -> inf; nan 1 -> nan": inputs, then results, with the attributes' defaults.

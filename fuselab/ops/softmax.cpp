@@ -60,6 +60,7 @@ void add_softmax(std::vector<Op>& t) {
       })
       .ulp(3)
       .aten("_softmax_backward_data.default")
+      .aten_ignored("input_dtype")
       .names("", "SoftmaxGrad", "SoftmaxGrad")
       .doc("Derivative of softmax, from its result.", t);
   along_dim("log_softmax_backward", "grad_output!, output!")
@@ -70,6 +71,7 @@ void add_softmax(std::vector<Op>& t) {
       })
       .ulp(3)
       .aten("_log_softmax_backward_data.default")
+      .aten_ignored("input_dtype")
       .names("", "LogSoftmaxGrad", "LogSoftmaxGrad")
       .doc("Derivative of log_softmax, from its result.", t);
 }

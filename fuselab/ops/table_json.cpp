@@ -13,26 +13,40 @@ using Json = nlohmann::ordered_json;
 
 const char* word(Kind k) {
   switch (k) {
-    case Kind::pointwise: return "pointwise";
-    case Kind::reduce: return "reduce";
-    case Kind::create: return "create";
-    case Kind::view: return "view";
-    case Kind::move: return "move";
-    case Kind::extern_: return "extern";
+    case Kind::pointwise:
+      return "pointwise";
+    case Kind::reduce:
+      return "reduce";
+    case Kind::create:
+      return "create";
+    case Kind::view:
+      return "view";
+    case Kind::move:
+      return "move";
+    case Kind::extern_:
+      return "extern";
   }
   return "";
 }
 
 const char* word(AttrType t) {
   switch (t) {
-    case AttrType::boolean: return "boolean";
-    case AttrType::integer: return "integer";
-    case AttrType::real: return "real";
-    case AttrType::string: return "string";
-    case AttrType::dtype: return "dtype";
-    case AttrType::ints: return "ints";
-    case AttrType::expr: return "expr";
-    case AttrType::scalar: return "scalar";
+    case AttrType::boolean:
+      return "boolean";
+    case AttrType::integer:
+      return "integer";
+    case AttrType::real:
+      return "real";
+    case AttrType::string:
+      return "string";
+    case AttrType::dtype:
+      return "dtype";
+    case AttrType::ints:
+      return "ints";
+    case AttrType::expr:
+      return "expr";
+    case AttrType::scalar:
+      return "scalar";
   }
   return "";
 }
@@ -41,13 +55,16 @@ Json value(const Attr& attr) {
   return std::visit(
       [](const auto& v) -> Json {
         using T = std::decay_t<decltype(v)>;
-        if constexpr (std::is_same_v<T, DType>) return std::string(fuselab::name(v));
-        else if constexpr (std::is_same_v<T, Expr>) return v.str();
+        if constexpr (std::is_same_v<T, DType>)
+          return std::string(fuselab::name(v));
+        else if constexpr (std::is_same_v<T, Expr>)
+          return v.str();
         else if constexpr (std::is_same_v<T, std::vector<Expr>>) {
           Json list = Json::array();
           for (const Expr& e : v) list.push_back(e.str());
           return list;
-        } else return v;
+        } else
+          return v;
       },
       attr);
 }
@@ -57,8 +74,10 @@ Json value(const Attr& attr) {
 std::string table_json() {
   Json rows = Json::array();
   for (const Op& op : table()) {
-    Json row{{"name", op.name}, {"kind", word(op.kind)}, {"args", Json::array()}, {"attrs", Json::array()}, {"results", op.results}};
-    for (const ArgSpec& a : op.args) row["args"].push_back({{"name", a.name}, {"optional", a.optional}, {"scalar_ok", a.scalar_ok}});
+    Json row{
+        {"name", op.name}, {"kind", word(op.kind)}, {"args", Json::array()}, {"attrs", Json::array()}, {"results", op.results}};
+    for (const ArgSpec& a : op.args)
+      row["args"].push_back({{"name", a.name}, {"optional", a.optional}, {"scalar_ok", a.scalar_ok}});
     for (const AttrSpec& a : op.attrs) {
       Json attr{{"name", a.name}, {"type", word(a.type)}};
       if (a.fallback) attr["fallback"] = value(*a.fallback);
@@ -66,6 +85,7 @@ std::string table_json() {
     }
     row["aten"] = op.aten;
     row["aten_names"] = op.aten_names;
+    row["aten_ignored"] = op.aten_ignored;
     row["aten_result"] = op.aten_result;
     row["onnx"] = op.onnx;
     row["ascend_ir"] = op.ascend_ir;

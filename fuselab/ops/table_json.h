@@ -5,7 +5,7 @@
 namespace fuselab::ops {
 
 /// An array of rows: {"name", "kind", "args": [{"name", "optional", "scalar_ok"}], "attrs": [{"name", "type", "fallback"}],
-/// "results", "aten", "aten_names", "aten_result", "onnx", "ascend_ir", "cann", "doc"}. A required attribute has no "fallback".
+/// "results", "aten", "aten_names", "aten_ignored", "aten_result", "onnx", "ascend_ir", "cann", "doc"}. A required attribute has no "fallback".
 std::string table_json();
 
 }  // namespace fuselab::ops

@@ -247,7 +247,7 @@ class _Lowering:
         if any(v is None for v in vals):
             raise Unsupported("a result that is None")
         values = table.schema_values(node.target, node.args, node.kwargs)
-        operands, attrs, convert = row.match(values, result_type)
+        operands, attrs, convert = row.match(values, result_type, table.spelling(node.target))
         before, words = [], []
         for operand in operands:
             word, extra = self.operand(operand, convert)

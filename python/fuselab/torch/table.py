@@ -26,17 +26,38 @@ class Row:
         self.args, self.attrs = data.get("args", []), data.get("attrs", [])
         self.aten, self.aten_result = data.get("aten", []), data.get("aten_result", -1)
         names = data.get("aten_names", {})
-        self.schema_name = {x["name"]: names.get(x["name"], x["name"]) for x in self.args + self.attrs}
+        self.schema_names = {x["name"]: names.get(x["name"], x["name"]).split("|") for x in self.args + self.attrs}
+        self.ignored = set(data.get("aten_ignored", []))
+        # "div.Tensor_mode[rounding_mode=floor]": the row holds only for that value of the argument.
+        self.conditions = {}
+        for form in self.aten:
+            name, bracket, condition = form.partition("[")
+            if bracket:
+                self.conditions[name] = condition.rstrip("]").split("=")
 
-    def match(self, values, result_type):
+    def find(self, item, values):
+        """The name the schema at hand has for an operand or attribute of the row."""
+        names = self.schema_names[item["name"]]
+        return next((n for n in names if n in values), names[0])
+
+    def holds_for(self, overload, values):
+        """Is the row's condition for that overload met?"""
+        name, wanted = self.conditions.get(overload, (None, None))
+        return name is None or str(values[name][1]).lower() == wanted
+
+    def match(self, values, result_type, overload=None):
         """(operands, attributes, dtype to convert the first operand to) for schema values; Unsupported says why not.
 
         `result_type(what)` gives dtype, sizes or the first size of the result, for attributes ATen derives them from.
         """
-        taken = set()
+        if not self.holds_for(overload, values):
+            raise Unsupported(f"{self.name} needs {'='.join(self.conditions[overload])}")
+        taken = set(self.ignored)
+        if overload in self.conditions:
+            taken.add(self.conditions[overload][0])
         operands, attrs = [], {}
         for arg in self.args:
-            name = self.schema_name[arg["name"]]
+            name = self.find(arg, values)
             taken.add(name)
             value = values[name][1] if name in values else None
             if value is None and not arg.get("optional"):
@@ -45,7 +66,7 @@ class Row:
                 raise Unsupported(f"{self.name}: a list as {arg['name']}")
             operands.append(value)
         for attr in self.attrs:
-            name, kind = self.schema_name[attr["name"]], attr["type"]
+            name, kind = self.find(attr, values), attr["type"]
             taken.add(name)
             if name in values:
                 value = values[name][1]
@@ -85,6 +106,7 @@ def index(data):
     for item in data:
         row = Row(item)
         for name in row.aten:
+            name = name.partition("[")[0]
             rows.setdefault(name if "." in name else name + ".default", []).append(row)
     return rows
 
