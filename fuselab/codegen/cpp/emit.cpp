@@ -1,0 +1,173 @@
+#include "fuselab/codegen/cpp/emit.h"
+
+#include <fmt/format.h>
+
+#include "fuselab/codegen/cpp/helpers.h"
+#include "fuselab/codegen/cpp/stages.h"
+#include "fuselab/codegen/cpp/vecmath/vecmath.h"
+#include "fuselab/core/hash.h"
+
+namespace fuselab::codegen::cpp {
+namespace {
+
+using kernel::Form;
+using kernel::kLanes;
+using kernel::StmtKind;
+
+constexpr std::int64_t kTile = 8192;          // elements of one unit of an element kernel
+constexpr std::int64_t kGrainCycles = 60000;  // work below which a second thread costs more than it brings
+
+class Emitter {
+ public:
+  explicit Emitter(const kernel::Schedule& s) : s_(s), k_(s.kernel), values_(s, w_, needs_), stages_(s, w_, needs_, values_) {
+    lanes_ = Expr(1);
+    for (int a : s_.vector_axes) lanes_ = lanes_ * k_.axes[static_cast<std::size_t>(a)].extent;
+    rows_ = Expr(1);
+    for (int a : s_.row_axes) rows_ = rows_ * k_.axes[static_cast<std::size_t>(a)].extent;
+    if (s_.form == Form::element) tiles_ = lanes_.is_const() && lanes_.value() <= 2 * kTile ? Expr(1) : floordiv(lanes_ + Expr(kTile - 1), kTile);
+    if (s_.form == Form::columns) tiles_ = floordiv(lanes_ + Expr(kLanes - 1), kLanes);
+  }
+
+  Source run() {
+    Source out;
+    out.name = k_.name;
+    out.sizes = k_.symbols;
+    out.tiling_def = tiling_def();
+    out.host_impl = host_impl();
+    out.device_impl = device_impl();
+    out.hash = hash_hex(out.text());
+    return out;
+  }
+
+ private:
+  std::string tiling_def() const {
+    std::string fields;
+    for (const std::string& s : k_.symbols) fields += fmt::format("  long s_{};\n", s);
+    return fmt::format(
+        "// Sizes and split of one launch; the first fields are common to all kernels.\n"
+        "struct {0}_tiling {{\n  long phases, units[2], grain[2], scratch_bytes, shared_bytes;\n{1}}};\n"
+        "extern \"C\" {{\nextern const long {0}_tiling_bytes;\nconst long {0}_tiling_bytes = sizeof(struct {0}_tiling);\n}}\n",
+        k_.name, fields);
+  }
+
+  std::string symbols_from(const std::string& source) const {
+    std::string out;
+    for (std::size_t i = 0; i < k_.symbols.size(); ++i) out += fmt::format("  const long s_{0} = {1};\n", k_.symbols[i], fmt::format(fmt::runtime(source), k_.symbols[i], i));
+    return out;
+  }
+
+  std::string host_impl() const {
+    std::string copies;
+    for (const std::string& s : k_.symbols) copies += fmt::format("  t->s_{0} = s_{0};\n", s);
+    std::int64_t cycles = 0;
+    for (int c : s_.cost) cycles += c;
+    Expr steps = s_.form == Form::element ? floordiv(min(lanes_, kTile) + Expr(kLanes - 1), kLanes) : Expr(1);
+    if (s_.form != Form::element)
+      for (const kernel::Axis& a : k_.axes)
+        if (a.role == kernel::Role::inner) steps = steps * a.extent;
+    if (s_.form == Form::rows) steps = floordiv(steps + Expr(kLanes - 1), kLanes);
+    return fmt::format(
+        "extern \"C\" void {0}_tile(const long* sizes, long threads, void* out) {{\n"
+        "  struct {0}_tiling* const t = (struct {0}_tiling*)out;\n  (void)sizes;\n  (void)threads;\n{1}{2}"
+        "  const long cycles = ({3}) * {4} + 50;  // of one unit, roughly\n"
+        "  t->phases = 1;\n  t->units[0] = ({5}) * ({6});\n  t->units[1] = 0;\n"
+        "  t->grain[0] = {7} / cycles + 1;\n  t->grain[1] = 1;\n  t->scratch_bytes = {8};\n  t->shared_bytes = 0;\n}}\n",
+        k_.name, symbols_from("sizes[{1}]"), copies, Values::size(steps), cycles + 2, Values::size(rows_), Values::size(tiles_), kGrainCycles,
+        s_.form == Form::element ? "0" : stages_.scratch_bytes());
+  }
+
+  std::string device_impl() {
+    w_.open(fmt::format("extern \"C\" long {0}_run(void* const* bufs, const void* tiling, long phase, long begin, long end_unit, char* scratch, char* shared)", k_.name));
+    w_.line(fmt::format("const struct {0}_tiling* const t = (const struct {0}_tiling*)tiling;", k_.name));
+    w_.line("(void)t; (void)phase; (void)scratch; (void)shared;");
+    for (const std::string& s : k_.symbols) w_.line(fmt::format("const i64 s_{0} = t->s_{0};", s));
+    w_.line("i64 status = 0;");
+    if (s_.form != Form::element) stages_.kept_pointers();
+    w_.open("for (i64 unit = begin; unit < end_unit; ++unit)");
+    if (s_.form == Form::element)
+      element();
+    else
+      reducing();
+    w_.close();
+    for (bool stream : s_.stream)
+      if (stream) {
+        w_.line("__builtin_ia32_sfence();");
+        break;
+      }
+    w_.line("return status;");
+    w_.close();
+    return std::string(vecmath::prelude()) + helper_texts(needs_.helpers) + vecmath::texts(needs_.functions) + w_.text();
+  }
+
+  /// Row statements that are known once the passes before `stage` have run.
+  void row_statements(int stage, bool rest) {
+    for (std::size_t i = 0; i < k_.stmts.size(); ++i) {
+      const auto& st = k_.stmts[i];
+      if (s_.inner[i] || st.kind == StmtKind::reduce || (rest ? s_.stage[i] < stage : s_.stage[i] != stage)) continue;
+      values_.statement(static_cast<int>(i), whole_lanes());
+    }
+  }
+
+  /// Do all 16 lanes of a unit always count (outside element loops)?
+  bool whole_lanes() const { return s_.form != Form::columns || (s_.vector_axes.size() == 1 && lanes_.is_const() && lanes_.value() % kLanes == 0); }
+
+  std::string unit_row() {
+    if (tiles_.is(1)) return "unit";
+    w_.line(fmt::format("const i64 row = unit / ({0}), tile = unit % ({0});", Values::size(tiles_)));
+    return "row";
+  }
+
+  void element() {
+    const std::string row = unit_row(), n = Values::size(lanes_);
+    if (!s_.row_axes.empty()) values_.coordinates(s_.row_axes, row);
+    values_.row_pointers();
+    for (std::size_t i = 0; i < k_.stmts.size(); ++i)
+      if (!s_.inner[i]) values_.statement(static_cast<int>(i), true);
+    const bool tiled = !tiles_.is(1);
+    w_.line(tiled ? fmt::format("const i64 first = tile * {0}, last = first + {0} < ({1}) ? first + {0} : ({1});", kTile, n) : fmt::format("const i64 first = 0, last = {};", n));
+    w_.line("i64 e = first;");
+    const bool never_whole = lanes_.is_const() && lanes_.value() < kLanes;
+    if (!never_whole) {
+      w_.open("for (; e + 16 <= last; e += 16)");
+      for (std::size_t i = 0; i < k_.stmts.size(); ++i)
+        if (s_.inner[i]) values_.statement(static_cast<int>(i), true);
+      w_.close();
+    }
+    if (lanes_.is_const() && lanes_.value() % kLanes == 0) return;
+    w_.open("if (e < last)");
+    w_.line("const i32 m = (i32)(last - e);");
+    for (std::size_t i = 0; i < k_.stmts.size(); ++i)
+      if (s_.inner[i]) values_.statement(static_cast<int>(i), false);
+    w_.close();
+  }
+
+  void reducing() {
+    const std::string row = unit_row();
+    if (!s_.row_axes.empty()) values_.coordinates(s_.row_axes, row);
+    if (s_.form == Form::columns) {
+      w_.line(tiles_.is(1) ? "const i64 e = 0;" : "const i64 e = tile * 16;");
+      w_.line(fmt::format("const i32 m = ({0}) - e < 16 ? (i32)(({0}) - e) : 16;", Values::size(lanes_)));
+      w_.line("(void)m;");
+    }
+    values_.row_pointers();
+    for (int stage = 0; stage < s_.stages; ++stage) {
+      row_statements(stage, false);
+      stages_.stage(stage);
+    }
+    row_statements(s_.stages, true);
+  }
+
+  const kernel::Schedule& s_;
+  const kernel::Kernel& k_;
+  Writer w_;
+  Needs needs_;
+  Values values_;
+  Stages stages_;
+  Expr lanes_, rows_, tiles_ = 1;
+};
+
+}  // namespace
+
+Source emit(const kernel::Schedule& s) { return Emitter(s).run(); }
+
+}  // namespace fuselab::codegen::cpp

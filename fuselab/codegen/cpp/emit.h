@@ -1,0 +1,11 @@
+// A scheduled kernel as three texts: tiling struct, host part, device part.
+#pragma once
+#include "fuselab/codegen/source.h"
+#include "fuselab/kernel/schedule.h"
+
+namespace fuselab::codegen::cpp {
+
+/// Deterministic. `ir` is the kernel's text form, put in front of the device part as a comment.
+Source emit(const kernel::Schedule& s);
+
+}  // namespace fuselab::codegen::cpp

@@ -1,0 +1,53 @@
+// The passes of a reducing kernel over its inner axes: the loops, the reduction tree, kept rows.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "fuselab/codegen/cpp/values.h"
+
+namespace fuselab::codegen::cpp {
+
+class Stages {
+ public:
+  Stages(const kernel::Schedule& s, Writer& w, Needs& needs, Values& values);
+
+  /// Bytes of scratch a thread needs, as C++ text over the size symbols; "0" when nothing is kept.
+  std::string scratch_bytes() const;
+  /// Pointers to the kept rows inside `scratch`; once per run.
+  void kept_pointers();
+  /// One pass: the reductions and the element stores of stage `stage`.
+  void stage(int stage);
+  bool has_work(int stage) const;
+
+ private:
+  struct Plan {
+    std::vector<int> reduces, stores;
+    std::vector<int> body;  ///< statements to print per step, in order
+  };
+  Plan plan(int stage) const;
+  void body(const Plan& p, int stage, const std::string& q, bool whole);
+  void accumulate(int reduce, const std::string& chain, bool whole);
+  void lane_loops(const Plan& p, int stage, const std::string& suffix);
+  void store_loops(const Plan& p, int stage);
+  void block(const Plan& p, int stage, bool single);
+  void declare(const Plan& p, const std::string& suffix, bool constant_start);
+  void merge(int reduce, const std::string& into, const std::string& left, const std::string& right);
+  void push(const Plan& p, const std::string& stack, const std::string& count, const std::string& value);
+  void flush(const Plan& p, const std::string& stack, const std::string& count, const std::string& into);
+  void across_lanes(int reduce);
+  bool is_arg(int reduce) const;
+  std::string slot() const;
+
+  const kernel::Schedule& s_;
+  const kernel::Kernel& k_;
+  Writer& w_;
+  Needs& needs_;
+  Values& v_;
+  bool rows_;
+  std::vector<int> outer_, lane_axes_;  ///< axes looped outside the steps; axes the steps run along
+  Expr n_;                              ///< elements per outer point
+  Expr steps_;                          ///< steps per outer point
+  Expr points_;                         ///< outer points
+};
+
+}  // namespace fuselab::codegen::cpp

@@ -1,0 +1,109 @@
+#include "fuselab/kernel/improve_precision.h"
+
+namespace fuselab::kernel {
+namespace {
+
+class Pass {
+ public:
+  Pass(const Kernel& k, const PrecisionOptions& o) : old_(k), options_(o), out_(k), low_(k.stmts.size(), -1), wide_(k.stmts.size(), -1) {
+    out_.stmts.clear();
+  }
+
+  Kernel run() {
+    for (std::size_t i = 0; i < old_.stmts.size(); ++i) {
+      const Stmt& s = old_.stmts[i];
+      if (s.kind == StmtKind::cast)
+        visit_cast(i, s);
+      else if (s.kind == StmtKind::store)
+        visit_store(s);
+      else
+        visit_value(i, s);
+      if (s.result && is_low_precision(s.type) && low_[i] < 0 && rounds(s)) low_[i] = emit_cast(wide_[i], s.type, s), wide_[i] = -1;
+    }
+    return std::move(out_);
+  }
+
+ private:
+  bool rounds(const Stmt& s) const {
+    if (options_.eager) return true;
+    if (s.node_op == "sum" || s.node_op == "mean" || s.node_op == "prod") return false;
+    return options_.keep_all || options_.keep.count(s.node_op) != 0;
+  }
+
+  int emit(Stmt s) {
+    out_.stmts.push_back(std::move(s));
+    return static_cast<int>(out_.stmts.size()) - 1;
+  }
+
+  int emit_cast(int from, DType to, const Stmt& why, bool user = false) {
+    Stmt c;
+    c.kind = StmtKind::cast;
+    c.type = to;
+    c.args = {from};
+    c.user = user;
+    c.name = why.name;
+    c.node_op = why.node_op;
+    c.node = why.node;
+    return emit(c);
+  }
+
+  /// The value of old statement `i` in its compute type; the cast after a load appears at its first use.
+  int wide(int i) {
+    if (wide_[i] < 0) wide_[i] = emit_cast(low_[i], DType::f32, old_.stmts[i]);
+    return wide_[i];
+  }
+
+  void visit_cast(std::size_t i, const Stmt& s) {
+    const int a = s.args[0];
+    const DType from = old_.stmts[a].type;
+    if (is_low_precision(s.type)) {
+      if (s.type == from) {  // rounding asked for by a decision
+        low_[i] = low_[a] >= 0 ? low_[a] : emit_cast(wide(a), s.type, s);
+        return;
+      }
+      if (s.user || s.result) {
+        low_[i] = emit_cast(wide(a), s.type, s, s.user);
+        return;
+      }
+      wide_[i] = compute_type(from) == DType::f32 ? wide(a) : emit_cast(wide(a), DType::f32, s);
+      return;
+    }
+    if (s.type == DType::f32 && is_low_precision(from)) {
+      wide_[i] = wide(a);
+      return;
+    }
+    wide_[i] = emit_cast(wide(a), s.type, s, s.user);
+  }
+
+  void visit_store(const Stmt& s) {
+    Stmt t = s;
+    const int a = s.args[0];
+    if (is_low_precision(s.type))
+      t.args = {low_[a] >= 0 ? low_[a] : emit_cast(wide(a), s.type, s)};
+    else
+      t.args = {wide(a)};
+    emit(t);
+  }
+
+  void visit_value(std::size_t i, const Stmt& s) {
+    Stmt t = s;
+    if (s.kind == StmtKind::load) {
+      (is_low_precision(s.type) ? low_ : wide_)[i] = emit(t);
+      return;
+    }
+    for (int& a : t.args) a = wide(a);
+    t.type = compute_type(s.type);
+    wide_[i] = emit(t);
+  }
+
+  const Kernel& old_;
+  const PrecisionOptions& options_;
+  Kernel out_;
+  std::vector<int> low_, wide_;  ///< per old statement: its value in its own low-precision dtype, and in the compute type
+};
+
+}  // namespace
+
+Kernel improve_precision(const Kernel& k, const PrecisionOptions& options) { return Pass(k, options).run(); }
+
+}  // namespace fuselab::kernel
