@@ -1,5 +1,5 @@
-// Prints one C++ source with every vector-math text and, for each function, a loop `run_<name>_<type>(in0, in1, out, n)` over arrays
-// (n a multiple of 16): what vecmath_exhaustive measures. Names on the command line restrict it to those.
+// Prints one C++ source with every vector-math text and, for each function, a loop `run_<name>_<type>(in0, in1, out, n)` over
+// arrays (n a multiple of 16): what vecmath_exhaustive measures. Names on the command line restrict it to those.
 #include <cstdio>
 #include <cstring>
 
@@ -18,8 +18,9 @@ int main(int argc, char** argv) {
     wanted.emplace_back(f->name, f->type);
     const std::string type(name(f->type));
     const std::string call = f->args == 1 ? "(x)" : "(x, *(const V*)(b + i))";
-    loops += "extern \"C\" void run_" + std::string(f->name) + "_" + type + "(const " + type + "* a, const " + type + "* b, " + type +
-             "* y, long n) {\n  typedef " + type + "x16 V __attribute__((aligned(4)));\n  for (long i = 0; i < n; i += 16) {\n    " + type +
+    loops += "extern \"C\" void run_" + std::string(f->name) + "_" + type + "(const " + type + "* a, const " + type + "* b, " +
+             type + "* y, long n) {\n  typedef " + type +
+             "x16 V __attribute__((aligned(4)));\n  for (long i = 0; i < n; i += 16) {\n    " + type +
              "x16 x = *(const V*)(a + i);\n    *(V*)(y + i) = " + std::string(f->symbol) + call + ";\n  }\n}\n";
   }
   std::fputs(std::string(vecmath::prelude()).c_str(), stdout);

@@ -6,7 +6,11 @@ namespace fuselab::codegen::vecmath {
 const Group& f32_error_functions() {
   static const Group group = {
       // table[i & 15]: one permute with AVX-512, four and two blends with AVX2. No memory is gathered.
-      {"_lookup", DType::f32, 2, "fl_lookup_f32", R"fl(
+      {"_lookup",
+       DType::f32,
+       2,
+       "fl_lookup_f32",
+       R"fl(
 #ifdef __AVX512F__
 FL_INLINE f32x16 fl_lookup_f32(f32x16 table, i32x16 i) { return __builtin_shufflevector(table, i & 15); }
 #else
@@ -27,9 +31,14 @@ FL_INLINE f32x16 fl_lookup_f32(f32x16 table, i32x16 i) {
 )fl",
        {}},
       // erf around the nearest of the nodes 0, 1/4, ... 15/4: value in two floats and a polynomial of degree 6 in the distance d.
-      // For the nodes below 1 the polynomial approximates erf(x) - x and x is added last (around 0 in the same fma), so the error stays
+      // For the nodes below 1 the polynomial approximates erf(x) - x and x is added last (around 0 in the same fma), so the error
+      // stays
       // relative to x. Beyond 3.92 the result is 1.
-      {"erf", DType::f32, 1, "fl_erf_f32", R"fl(
+      {"erf",
+       DType::f32,
+       1,
+       "fl_erf_f32",
+       R"fl(
 FL_INLINE f32x16 fl_erf_f32(f32x16 x) {
   const f32x16 value = {
       0x0.0p+0f, 0x0.0p+0f, 0x0.0p+0f, 0x0.0p+0f, 0x1.af767ap-1f, 0x1.d8865ep-1f, 0x1.eea556p-1f, 0x1.f92d08p-1f,
@@ -79,6 +88,47 @@ FL_INLINE f32x16 fl_erf_f32(f32x16 x) {
 }
 )fl",
        {"_lookup"}},
+      // x Phi(x), Phi(-t) = e^(-t^2/2) w Q(1 - w), w = 1 / (1 + 0.3 t), t = |x|: no cancellation for negative x. t^2 enters in
+      // two floats.
+      {"gelu",
+       DType::f32,
+       1,
+       "fl_gelu_f32",
+       R"fl(
+FL_INLINE f32x16 fl_gelu_f32(f32x16 x) {
+  f32x16 t = fl_abs(x);
+  t = t > 15.0f ? fl_f32(15.0f) : t;
+  f32x16 w = 1.0f / fl_fma(t, fl_f32(0.3f), fl_f32(1.0f));
+  f32x16 v = 0.3f * t * w;
+  f32x16 p = fl_fma(v, fl_f32(0x1.51bdfap-6f), fl_f32(-0x1.2b77d2p-4f));
+  p = fl_fma(p, v, fl_f32(0x1.22e590p-4f));
+  p = fl_fma(p, v, fl_f32(0x1.51aa90p-7f));
+  p = fl_fma(p, v, fl_f32(0x1.7c9f56p-6f));
+  p = fl_fma(p, v, fl_f32(-0x1.1e0f36p-3f));
+  p = fl_fma(p, v, fl_f32(-0x1.4be94cp-4f));
+  p = fl_fma(p, v, fl_f32(0x1.3c7dc0p-1f));
+  p = fl_fma(p, v, fl_f32(-0x1.a8dc80p-1f));
+  p = fl_fma(p, v, fl_f32(0.5f)) * w;
+  f32x16 sq = t * t;
+  f32x16 shifted = fl_fma(sq, fl_f32(-0x1.715476p-1f), fl_f32(0x1.8p23f));
+  f32x16 n = shifted - 0x1.8p23f;
+  f32x16 r = fl_fma(sq, fl_f32(-0.5f), n * -0x1.62e400p-1f);
+  r = fl_fma(n, fl_f32(-0x1.7f7d1cp-20f), r) - 0.5f * fl_fma(t, t, -sq);
+  f32x16 e = fl_fma(r, fl_f32(0x1.6d5f60p-10f), fl_f32(0x1.123c22p-7f));
+  e = fl_fma(e, r, fl_f32(0x1.5554d8p-5f));
+  e = fl_fma(e, r, fl_f32(0x1.55548ep-3f));
+  e = fl_fma(e, r, fl_f32(0.5f));
+  e = fl_fma(fl_fma(r * r, e, r), p, p);
+  f32x16 scale = fl_float((fl_bits(shifted) << 23) + 0x3f800000);
+  f32x16 y = x > 0.0f ? fl_fma(-x, e * scale, x) : x * (e * scale);
+  if (fl_any(!(fl_abs(x) <= 12.0f))) {
+    f32x16 edge = x * fl_scale_f32(e * 0x1p64f, fl_f32(0.0f), fl_bits(shifted) - 0x4b400000) * 0x1p-64f;
+    y = x > 12.0f ? x : x < -14.5f ? x * 0.0f : x < -12.0f ? edge : y;
+  }
+  return y;
+}
+)fl",
+       {"_scale"}},
   };
   return group;
 }

@@ -10,5 +10,6 @@ using Group = std::vector<Function>;
 const Group& f32_exponentials();
 const Group& f32_logarithms();
 const Group& f32_error_functions();
+const Group& trigonometric();
 
 }  // namespace fuselab::codegen::vecmath

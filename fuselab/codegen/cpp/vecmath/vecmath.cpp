@@ -16,7 +16,7 @@ using Key = std::pair<DType, std::string_view>;
 const std::map<Key, const Function*>& table() {
   static const std::map<Key, const Function*> all_functions = [] {
     std::map<Key, const Function*> m;
-    for (const Group* group : {&f32_exponentials(), &f32_logarithms(), &f32_error_functions()}) {
+    for (const Group* group : {&f32_exponentials(), &f32_logarithms(), &f32_error_functions(), &trigonometric()}) {
       for (const Function& f : *group) m[{f.type, f.name}] = &f;
     }
     return m;

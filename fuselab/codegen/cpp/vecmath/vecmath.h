@@ -1,7 +1,7 @@
 // Texts of the elementary functions that generated kernels inline: header-free C++ on 16-lane clang vectors.
 //
-// Every text uses IEEE operations, explicit fma, integer operations and selects only, so its bits are the same on AVX-512, AVX2 and
-// baseline targets. docs/vector-math.md has the measured error of each; tests/exhaustive/vecmath_exhaustive.cpp measures it.
+// Every text uses IEEE operations, explicit fma, integer operations and selects only, so its bits are the same on AVX-512, AVX2
+// and baseline targets. docs/vector-math.md has the measured error of each; tests/exhaustive/vecmath_exhaustive.cpp measures it.
 // The texts must be compiled without fast-math and with -ffp-contract=off.
 #pragma once
 #include <string>
@@ -29,12 +29,12 @@ const Function* find(std::string_view name, DType type);
 /// All functions that a kernel may call (helpers excluded), sorted by type, then name.
 std::vector<const Function*> all();
 
-/// Scalar and vector typedefs (f32 f64 i8..i64 u8..u64; f32x16 f64x16 i32x16 u32x16 i64x16 u64x16), the FL_INLINE macro, bit casts,
-/// broadcasts (fl_f32, fl_i32, fl_f64, fl_i64), fl_fma. Emitted once, first.
+/// Scalar and vector typedefs (f32 f64 i8..i64 u8..u64; f32x16 f64x16 i32x16 u32x16 i64x16 u64x16), the FL_INLINE macro, bit
+/// casts, broadcasts (fl_f32, fl_i32, fl_f64, fl_i64), fl_fma. Emitted once, first.
 std::string_view prelude();
 
-/// The texts of these functions and of all they need, each once, needs first; order depends on the set only, not on the order given.
-/// Throws Error("codegen.no_function") for a pair that does not exist. Does not contain prelude().
+/// The texts of these functions and of all they need, each once, needs first; order depends on the set only, not on the order
+/// given. Throws Error("codegen.no_function") for a pair that does not exist. Does not contain prelude().
 std::string texts(std::vector<std::pair<std::string, DType>> functions);
 
 /// Symbols the texts leave undefined, for the JIT to provide. On targets without hardware fma the compiler adds fma and fmaf.
