@@ -81,7 +81,7 @@ Type result_type(const Graph& g, const Node& n, ops::TypeRule dtype, ops::ShapeR
   Type t;
   t.dtype = result_dtype(g, n, dtype);
   t.sizes = sizes_by(g, n, shape);
-  if (n.op->kind == ops::Kind::pointwise) {
+  if (n.op->kind == ops::Kind::pointwise && !has_channel_argument(*n.op)) {
     t.strides = pointwise_strides(g, n, t.sizes);
   } else if (shape == ops::ShapeRule::same) {
     t.strides = same_strides(g, n, t.sizes);
@@ -102,6 +102,7 @@ std::vector<Type> infer(const Graph& g, Node& node) {
     check_arguments(g, node);
     normalize_attrs(node);
     check_dtypes(g, node);
+    if (node.op->shape == ops::ShapeRule::same || node.op->shape == ops::ShapeRule::row) check_companions(g, node);
     std::vector<Type> types = {result_type(g, node, node.op->type, node.op->shape)};
     for (const auto& more : node.op->more) types.push_back(result_type(g, node, more.type, more.shape));
     return types;

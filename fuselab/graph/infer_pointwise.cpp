@@ -1,6 +1,7 @@
 // Pointwise operators: NumPy broadcasting, and the strides PyTorch eager gives their results.
 #include <algorithm>
 
+#include "fuselab/graph/infer.h"
 #include "fuselab/graph/infer_rules.h"
 
 namespace fuselab::infer_rules {
@@ -44,13 +45,17 @@ Exprs pointwise_strides(const Graph& g, const Node& n, const Exprs& sizes) {
     const Type& x = first_tensor(g, n);
     return preserved_strides(x.sizes, x.strides);
   }
+  const ops::StrideRule rule = n.op->strides;
+  const bool base_is_number = std::holds_alternative<Scalar>(n.args[0]);
+  if (rule == ops::StrideRule::row_major || (rule == ops::StrideRule::base_number && base_is_number)) return contiguous_strides(sizes);
   bool same_shape = true;
   std::vector<Exprs> own, broadcast;
   const bool promotes = n.op->type == ops::TypeRule::promote || n.op->type == ops::TypeRule::promote_float ||
                         n.op->type == ops::TypeRule::boolean;
-  const DType common = promotes ? common_type(g, n, 0, n.args.size()) : DType::f32;
+  const DType common = promotes ? argument_type(g, n) : DType::f32;
   for (std::size_t i = 0; i < n.args.size(); ++i) {
-    if (std::holds_alternative<Scalar>(n.args[i])) same_shape = same_shape && sizes.empty();  // eager wraps numbers as 0-d tensors
+    // Eager wraps numbers as 0-d tensors, and looks at the order of strides when the operands' shapes differ.
+    if (std::holds_alternative<Scalar>(n.args[i]) && rule == ops::StrideRule::operands) same_shape = same_shape && sizes.empty();
     const Type* t = tensor(g, n, i);
     if (t == nullptr) continue;
     same_shape = same_shape && t->sizes == sizes;

@@ -10,6 +10,13 @@ namespace fuselab::infer_rules {
 Exprs reduced_sizes(const Graph& g, const Node& n) {
   const Exprs& sizes = first_tensor(g, n).sizes;
   const std::vector<int> dims = reduced_dims(g, n);
+  // An extreme of nothing does not exist; a recipe that is one says so by how it begins.
+  const std::string& recipe = n.op->lower;
+  if (recipe.rfind("rmax", 0) == 0 || recipe.rfind("rmin", 0) == 0 || recipe.rfind("rarg", 0) == 0) {
+    for (int d : dims) {
+      if (sizes[d].is(0)) fail("graph.shape", "{}: dimension {} of {} has size 0, which has no extreme", n.op->name, d, list_text(sizes));
+    }
+  }
   const bool keep = has_attr(n, "keepdim") && attr_bool(n, "keepdim");
   Exprs result;
   for (int d = 0; d < static_cast<int>(sizes.size()); ++d) {
@@ -36,9 +43,43 @@ Exprs row_sizes(const Graph& g, const Node& n) {
   }
 }
 
+bool has_channel_argument(const ops::Op& op) {
+  return std::any_of(op.args.begin(), op.args.end(), [](const ops::ArgSpec& a) { return a.channel; });
+}
+
+void check_companions(const Graph& g, const Node& n) {
+  const Exprs& sizes = first_tensor(g, n).sizes;
+  for (std::size_t i = 1; i < n.args.size(); ++i) {
+    const Type* t = tensor(g, n, i);
+    if (t == nullptr) continue;
+    const ops::ArgSpec& spec = n.op->args[i];
+    Exprs expected;
+    bool fits = false;
+    if (spec.channel) {
+      if (sizes.size() < 2) fail("graph.shape", "{}: the first argument has sizes {}; it has no channel dimension", n.op->name, list_text(sizes));
+      expected = {sizes[1]};
+      fits = t->sizes == expected;
+    } else if (spec.row) {
+      expected = row_sizes(g, n);
+      fits = t->sizes == expected;
+    } else {
+      expected = sizes;
+      fits = t->sizes.size() <= sizes.size();
+      for (std::size_t k = 0; fits && k < t->sizes.size(); ++k) {
+        const Expr& s = t->sizes[t->sizes.size() - 1 - k];
+        fits = s == sizes[sizes.size() - 1 - k] || s.is(1);
+      }
+    }
+    if (!fits) {
+      fail("graph.shape", "{}: argument '{}' has sizes {}, but {} {} is needed", n.op->name, spec.name, list_text(t->sizes),
+           spec.channel || spec.row ? "exactly" : "something that broadcasts to", list_text(expected));
+    }
+  }
+}
+
 Exprs same_strides(const Graph& g, const Node& n, const Exprs& sizes) {
   const Type& x = first_tensor(g, n);
-  const bool keeps_format = n.op->reduce == ops::ReduceDims::group || n.op->reduce == ops::ReduceDims::batch;
+  const bool keeps_format = n.op->reduce == ops::ReduceDims::group || n.op->reduce == ops::ReduceDims::batch || has_channel_argument(*n.op);
   if (keeps_format && suggests_channels_last(x.sizes, x.strides)) return channels_last_strides(sizes);
   return contiguous_strides(sizes);
 }

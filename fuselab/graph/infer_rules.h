@@ -38,6 +38,9 @@ Exprs pointwise_strides(const Graph& g, const Node& n, const Exprs& sizes);
 Exprs reduced_sizes(const Graph& g, const Node& n);
 Exprs row_sizes(const Graph& g, const Node& n);
 Exprs same_strides(const Graph& g, const Node& n, const Exprs& sizes);
+/// The other arguments of a ShapeRule::same or reduce operator must fit the first: per channel, per row or broadcast to it.
+void check_companions(const Graph& g, const Node& n);
+bool has_channel_argument(const ops::Op& op);
 
 // infer_view.cpp
 Type view_type(const Graph& g, const Node& n);

@@ -102,10 +102,9 @@ Type squeeze(const Node& n, const Type& x) {
   const int rank = static_cast<int>(x.sizes.size());
   std::set<int> dims;
   for (const Expr& e : attr_list(n, "dims")) dims.insert(wrap_dim(n, e.value(), rank));
-  const bool every = attr_list(n, "dims").empty();
   Type r{x.dtype, {}, {}};
   for (int d = 0; d < rank; ++d) {
-    if (x.sizes[d].is(1) && (every || dims.count(d) != 0)) continue;
+    if (x.sizes[d].is(1) && dims.count(d) != 0) continue;
     r.sizes.push_back(x.sizes[d]);
     r.strides.push_back(x.strides[d]);
   }

@@ -111,6 +111,7 @@ void add_math(std::vector<Op>& t) {
       .doc("Angle of the point (other, self), in (-pi, pi].", t);
   // Number exponents take the forms eager takes, which differ from C's pow at -0 and -inf.
   pointwise("pow", "self, exponent")
+      .strides(StrideRule::base_number)
       .lower(
           "if(is(exponent, 2), self * self, if(is(exponent, 1), self, if(is(exponent, 0.5), sqrt(self), "
           "if(is(exponent, 3), self * self * self, if(is(exponent, -1), 1 / self, if(is(exponent, -2), 1 / (self * self), "

@@ -67,6 +67,14 @@ enum class ShapeRule : std::uint8_t {
   view,       ///< computed by the view's own rule in graph/infer.cpp
 };
 
+/// The strides of a pointwise result, as PyTorch eager gives them.
+enum class StrideRule : std::uint8_t {
+  operands,          ///< dense, in the order of the operands' strides; a number counts as a 0-d operand
+  tensors,           ///< the same, but numbers are no operands (clamp with numbers)
+  row_major,         ///< always row-major (masked_fill)
+  base_number,       ///< row-major when the first argument is a number, else as tensors (pow)
+};
+
 struct ArgSpec {
   std::string name;
   bool optional = false;  ///< may be absent (written `none`)
@@ -118,6 +126,7 @@ struct Op {
   std::vector<ResultSpec> more;  ///< results after the first; size results - 1
   TypeRule type = TypeRule::promote;
   ShapeRule shape = ShapeRule::broadcast;
+  StrideRule strides = StrideRule::operands;
   ReduceDims reduce = ReduceDims::none;
   std::string lower;       ///< the recipe; empty for views and extern; "-" = no floating-point meaning
   std::string lower_int;   ///< recipe for integer compute types when it differs; "-" = no integer meaning

@@ -118,6 +118,10 @@ Row&& Row::exact_row(void (*meaning)(IRows, IOut, A)) && {
   op_.exact_row = meaning;
   return std::move(*this);
 }
+Row&& Row::strides(StrideRule rule) && {
+  op_.strides = rule;
+  return std::move(*this);
+}
 Row&& Row::ulp(double budget) && {
   op_.ulp = budget;
   return std::move(*this);

@@ -52,6 +52,7 @@ class Row {
   Row&& exact(std::int64_t (*meaning)(I, A, DType)) &&;
   Row&& fp64_row(void (*meaning)(DRows, DOut, A)) &&;
   Row&& exact_row(void (*meaning)(IRows, IOut, A)) &&;
+  Row&& strides(StrideRule rule) &&;
   Row&& ulp(double budget) &&;
   Row&& monotone() &&;
   Row&& decides() &&;

@@ -40,6 +40,7 @@ void add_select(std::vector<Op>& t) {
       .doc("The larger argument; NaN if either is; -0 is below +0.", t);
   // A value equal to the bound stays itself (clamp(-0.0, min=0.0) is -0.0), a NaN bound gives NaN, max wins over min.
   pointwise("clamp", "self, min, max")
+      .strides(StrideRule::tensors)
       .lower("a = select((self >= min) | isnan(self), self, min); select((a <= max) | isnan(a), a, max)")
       .lower_int("min(max(self, min), max)")
       .lower_bool("-")
@@ -56,6 +57,7 @@ void add_select(std::vector<Op>& t) {
       .names("Clip", "ClipByValue", "ClipByValueV2")
       .doc("The argument, but not below min and not above max.", t);
   pointwise("clamp_min", "self, min")
+      .strides(StrideRule::tensors)
       .lower("select((self >= min) | isnan(self), self, min)")
       .lower_int("max(self, min)")
       .lower_bool("-")
@@ -67,6 +69,7 @@ void add_select(std::vector<Op>& t) {
       .aten("clamp_min.default, clamp_min.Tensor, clamp.default, clamp.Tensor")
       .doc("The argument, but not below min.", t);
   pointwise("clamp_max", "self, max")
+      .strides(StrideRule::tensors)
       .lower("select((self <= max) | isnan(self), self, max)")
       .lower_int("min(self, max)")
       .lower_bool("-")
@@ -88,6 +91,7 @@ void add_select(std::vector<Op>& t) {
       .names("Where", "SelectV2", "SelectV2")
       .doc("self where the condition holds, else other.", t);
   pointwise("masked_fill", "self, mask!, value")
+      .strides(StrideRule::row_major)
       .type(TypeRule::first)
       .lower("select(mask, value, self)")
       .fp64([](D a, A) { return a[1] != 0 ? a[2] : a[0]; })
