@@ -51,6 +51,47 @@ const char* word(AttrType t) {
   return "";
 }
 
+const char* word(TypeRule t) {
+  switch (t) {
+    case TypeRule::promote: return "promote";
+    case TypeRule::promote_float: return "promote_float";
+    case TypeRule::boolean: return "bool";
+    case TypeRule::first: return "first";
+    case TypeRule::int_sum: return "int_sum";
+    case TypeRule::index: return "i64";
+    case TypeRule::attr_dtype: return "attr_dtype";
+    case TypeRule::where_: return "where";
+    case TypeRule::any_all: return "any_all";
+    case TypeRule::compute: return "compute";
+  }
+  return "";
+}
+
+const char* word(ShapeRule s) {
+  switch (s) {
+    case ShapeRule::broadcast: return "broadcast";
+    case ShapeRule::reduce: return "reduce";
+    case ShapeRule::same: return "same";
+    case ShapeRule::row: return "row";
+    case ShapeRule::create: return "create";
+    case ShapeRule::view: return "view";
+  }
+  return "";
+}
+
+const char* word(ReduceDims r) {
+  switch (r) {
+    case ReduceDims::none: return "none";
+    case ReduceDims::attr_dims: return "dims";
+    case ReduceDims::attr_dim: return "dim";
+    case ReduceDims::trailing: return "trailing";
+    case ReduceDims::leading: return "leading";
+    case ReduceDims::group: return "group";
+    case ReduceDims::batch: return "batch";
+  }
+  return "";
+}
+
 Json value(const Attr& attr) {
   return std::visit(
       [](const auto& v) -> Json {
@@ -83,6 +124,21 @@ std::string table_json() {
       if (a.fallback) attr["fallback"] = value(*a.fallback);
       row["attrs"].push_back(std::move(attr));
     }
+    row["type"] = word(op.type);
+    row["shape"] = word(op.shape);
+    row["reduce"] = word(op.reduce);
+    for (const ResultSpec& r : op.more) {
+      row["more"].push_back({{"name", r.name}, {"type", word(r.type)}, {"shape", word(r.shape)}});
+    }
+    row["lower"] = op.lower;
+    row["lower_int"] = op.lower_int;
+    row["lower_bool"] = op.lower_bool;
+    row["ulp"] = op.ulp;
+    row["monotone"] = op.monotone;
+    row["decides"] = op.decides;
+    row["low_precision_meaning"] = op.low_precision_meaning;
+    row["special"] = Json::array();
+    for (const Special& s : op.special) row["special"].push_back(s.note);
     row["aten"] = op.aten;
     row["aten_names"] = op.aten_names;
     row["aten_ignored"] = op.aten_ignored;
