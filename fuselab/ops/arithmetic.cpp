@@ -181,6 +181,7 @@ void add_arithmetic(std::vector<Op>& t) {
       .doc("self + value * tensor1 / tensor2.", t);
   // Two forms, so that weight 0 and weight 1 give the ends exactly.
   pointwise("lerp", "self, end, weight")
+      .strides(StrideRule::tensors)
       .lower("d = end - self; select(abs(weight) < 0.5, fma(weight, d, self), fma(-d, 1 - weight, end))")
       .lower_int("-")
       .fp64([](D a, A) { return std::fabs(a[2]) < 0.5 ? a[0] + a[2] * (a[1] - a[0]) : a[1] - (a[1] - a[0]) * (1 - a[2]); })
