@@ -94,8 +94,11 @@ inline double ulp_of(DType t, double value) {
   if (!is_float(t)) return 0;
   if (!(std::fabs(value) <= std::numeric_limits<double>::max())) return std::numeric_limits<double>::infinity();
   const FloatFormat format = float_format(t);
-  const int exponent = value == 0 ? format.min_exponent : std::ilogb(value);
-  return std::ldexp(1.0, (exponent > format.min_exponent ? exponent : format.min_exponent) - format.mantissa_bits);
+  // The exponent field of a double subnormal is 0, which the minimum below raises.
+  const int exponent = static_cast<int>((std::bit_cast<std::uint64_t>(value) >> 52) & 0x7ff) - 1023;
+  const int unit = (exponent > format.min_exponent ? exponent : format.min_exponent) - format.mantissa_bits;
+  if (unit < -1022) return std::ldexp(1.0, unit);
+  return std::bit_cast<double>(static_cast<std::uint64_t>(unit + 1023) << 52);
 }
 
 }  // namespace fuselab

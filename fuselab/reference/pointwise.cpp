@@ -1,0 +1,449 @@
+// Pointwise operators: the table's fp64 formula at the corners of the arguments' intervals.
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "fuselab/core/error.h"
+#include "fuselab/core/tensor.h"
+#include "fuselab/graph/bind.h"
+#include "fuselab/graph/infer.h"
+#include "fuselab/ops/recipe.h"
+#include "fuselab/reference/operators.h"
+#include "fuselab/reference/recipe_error.h"
+
+namespace fuselab::reference {
+namespace {
+
+constexpr std::size_t kMaxArgs = 8;
+
+/// Where an argument's elements are: one for all, in step with the result, or through a table of places.
+struct Source {
+  const Array* array = nullptr;
+  double number = 0;
+  std::int64_t integer = 0;
+  bool single = true;
+  std::vector<std::int64_t> places;
+  bool ends_only = false;  ///< integers and bool: nothing lies between the ends
+  bool round_first = false;
+
+  std::int64_t place(std::int64_t i) const { return single ? 0 : places.empty() ? i : places[static_cast<std::size_t>(i)]; }
+};
+
+std::int64_t integer_of(const Scalar& s, DType t) {
+  if (const auto* d = std::get_if<double>(&s)) return wrap(t, truncate_to_int(*d));
+  if (const auto* b = std::get_if<bool>(&s)) return *b ? 1 : 0;
+  return wrap(t, std::get<std::int64_t>(s));
+}
+
+/// An optional channel argument lies along dimension 1 of the first one.
+std::vector<std::int64_t> channel_strides(std::size_t rank) {
+  std::vector<std::int64_t> strides(rank, 0);
+  if (rank > 1) strides[1] = 1;
+  return strides;
+}
+
+std::vector<Source> sources(const Node& node, const std::vector<Argument>& args, const std::vector<std::int64_t>& sizes,
+                            DType compute, DType arguments) {
+  std::vector<Source> out(args.size());
+  for (std::size_t k = 0; k < args.size(); ++k) {
+    Source& s = out[k];
+    const ops::ArgSpec& spec = node.op->args[k];
+    if (args[k].number) {
+      s.number = number_as(*args[k].number, is_float(compute) ? compute : DType::f64);
+      s.integer = integer_of(*args[k].number, arguments);
+    } else if (!args[k].array) {
+      s.number = spec.absent;
+      s.integer = static_cast<std::int64_t>(spec.absent);
+    } else {
+      s.array = args[k].array;
+      s.single = s.array->count == 1;
+      s.ends_only = !is_float(s.array->dtype);
+      s.round_first = node.op->decides && spec.decides && is_low_precision(s.array->dtype);
+      if (!s.single && s.array->sizes != sizes) {
+        s.places = offsets(sizes, spec.channel ? channel_strides(sizes.size()) : broadcast_strides(s.array->sizes, sizes));
+      }
+    }
+  }
+  return out;
+}
+
+/// Evaluates a formula over the box of its arguments' intervals.
+class Evaluation {
+ public:
+  Evaluation(const ops::Op& op, const Attrs& attrs, std::size_t count) : op_(op), attrs_(attrs), count_(count) {}
+
+  std::array<Ball, kMaxArgs> args;
+  std::array<bool, kMaxArgs> ends_only{};
+
+  double at_values() {
+    std::array<double, kMaxArgs> x;
+    for (std::size_t k = 0; k < count_; ++k) x[k] = args[k].v;
+    return call(x);
+  }
+  /// Smallest and largest value over the box, with a second-order margin between the sample points. NaN ends: NaN everywhere.
+  void range(double& lo, double& hi) {
+    std::array<double, kMaxArgs> x;
+    std::array<std::size_t, kMaxArgs> open;
+    std::size_t n = 0;
+    for (std::size_t k = 0; k < count_; ++k) {
+      x[k] = args[k].lo;
+      if (!args[k].point()) open[n++] = k;
+    }
+    if (n == 0) {
+      lo = hi = call(x);
+      return;
+    }
+    low_ = kInfinity;
+    high_ = -kInfinity;
+    margin_ = 0;
+    nans_ = numbers_ = 0;
+    sample(x, open, n);
+    if (numbers_ == 0) {
+      lo = hi = std::nan("");
+      return;
+    }
+    lo = nans_ > 0 ? std::nan("") : low_ - margin_;
+    hi = high_ + margin_;
+  }
+  /// All results at the ends, at 0 inside an interval and where two intervals overlap: what a comparison can hang on.
+  bool agrees(double& result) {
+    std::array<double, kMaxArgs> x;
+    std::array<std::vector<double>, kMaxArgs> choices;
+    bool open = false;
+    for (std::size_t k = 0; k < count_; ++k) {
+      choices[k] = {args[k].lo};
+      if (args[k].point()) continue;
+      open = true;
+      choices[k].push_back(args[k].hi);
+      if (args[k].lo < 0 && args[k].hi > 0) choices[k].push_back(0);
+    }
+    if (open && count_ >= 2) {
+      for (std::size_t k = 0; k + 1 < count_; ++k) {
+        const double low = std::max(args[k].lo, args[k + 1].lo), high = std::min(args[k].hi, args[k + 1].hi);
+        if (low > high) continue;
+        choices[k].push_back(low);
+        choices[k + 1].push_back(low);
+      }
+    }
+    std::size_t combinations = 1;
+    for (std::size_t k = 0; k < count_; ++k) combinations *= choices[k].size();
+    for (std::size_t c = 0; c < combinations; ++c) {
+      std::size_t rest = c;
+      for (std::size_t k = 0; k < count_; ++k) {
+        x[k] = choices[k][rest % choices[k].size()];
+        rest /= choices[k].size();
+      }
+      const double r = call(x);
+      if (c == 0) result = r;
+      if (r != result && !(std::isnan(r) && std::isnan(result))) return false;
+    }
+    return true;
+  }
+
+ private:
+  double call(const std::array<double, kMaxArgs>& x) { return op_.fp64(std::span<const double>(x.data(), count_), attrs_); }
+  void take(double y) {
+    if (std::isnan(y)) {
+      ++nans_;
+    } else {
+      ++numbers_;
+      low_ = std::min(low_, y);
+      high_ = std::max(high_, y);
+    }
+  }
+  void sample(std::array<double, kMaxArgs>& x, const std::array<std::size_t, kMaxArgs>& open, std::size_t n) {
+    if (op_.monotone || n > 3) {
+      for (std::size_t corner = 0; corner < (std::size_t{1} << n); ++corner) {
+        for (std::size_t j = 0; j < n; ++j) x[open[j]] = corner >> j & 1 ? args[open[j]].hi : args[open[j]].lo;
+        take(call(x));
+      }
+      return;
+    }
+    // A grid over the open arguments: wide intervals of a single one are sampled more finely (a period of sin).
+    const Ball& first = args[open[0]];
+    const bool wide = n == 1 && first.hi - first.lo > 1e-3 * std::max(1.0, std::fabs(first.lo));
+    std::array<std::size_t, kMaxArgs> points{};
+    std::size_t total = 1;
+    for (std::size_t j = 0; j < n; ++j) total *= points[j] = ends_only[open[j]] ? 2 : wide ? 33 : 3;
+    std::array<double, 33> y;
+    for (std::size_t c = 0; c < total; ++c) {
+      std::size_t rest = c;
+      for (std::size_t j = 0; j < n; ++j) {
+        const Ball& b = args[open[j]];
+        const std::size_t p = rest % points[j], last = points[j] - 1;
+        rest /= points[j];
+        x[open[j]] = p == 0      ? b.lo
+                     : p == last ? b.hi
+                                 : b.lo + (b.hi - b.lo) * (static_cast<double>(p) / static_cast<double>(last));
+      }
+      y[c] = call(x);
+      take(y[c]);
+    }
+    // Between three equidistant points a parabola passes its largest sample by at most an eighth of the second difference.
+    std::size_t step = 1;
+    for (std::size_t j = 0; j < n; ++j) {
+      for (std::size_t c = 0; points[j] > 2 && c < total; ++c) {
+        const std::size_t p = c / step % points[j];
+        if (p == 0 || p + 1 == points[j]) continue;
+        const double bend = std::fabs(y[c - step] - 2 * y[c] + y[c + step]);
+        if (bend > margin_ && !ends_only[open[j]]) margin_ = bend;
+      }
+      step *= points[j];
+    }
+    margin_ *= 0.5;
+    // Bends of the size of double's own rounding are noise.
+    if (margin_ < 8 * ulp_of(DType::f64, std::max(std::fabs(low_), std::fabs(high_)))) margin_ = 0;
+  }
+
+  const ops::Op& op_;
+  const Attrs& attrs_;
+  std::size_t count_;
+  double low_ = 0, high_ = 0, margin_ = 0;
+  int nans_ = 0, numbers_ = 0;
+};
+
+Ball element(const Source& s, std::int64_t i, DType compute, bool& flagged) {
+  if (!s.array) return {s.number, s.number, s.number};
+  const std::int64_t at = s.place(i);
+  Ball b = ball_of(*s.array, at, compute);
+  if (s.round_first) round_for_decision(s.array->dtype, b);
+  flagged = s.array->flagged(at);
+  return b;
+}
+
+/// The rounding a composite's recipe makes of itself, beyond its ULP budget where it cancels (batch_norm near 0, gelu's tail).
+class OwnRounding {
+ public:
+  OwnRounding(const Node& node, const std::vector<Argument>& args, const std::vector<Source>& in, const Attrs& attrs,
+              DType compute)
+      : op_(*node.op), in_(in), compute_(compute) {
+    if (op_.ulp <= 0.5 || op_.lower.empty()) return;
+    std::vector<ops::ArgState> states;
+    for (const Argument& a : args) {
+      ops::ArgState state;
+      state.present = a.present();
+      if (a.number) state.literal = *a.number;
+      states.push_back(state);
+      given_.push_back(a.present());
+    }
+    recipe_ = ops::instantiate(op_, states, attrs, compute);
+    bool nested = !recipe_.statements.empty();
+    for (const ops::RecipeNode& r : recipe_.results) {
+      for (const ops::RecipeNode& a : r.args) nested = nested || !a.args.empty();
+    }
+    active_ = nested;  // a single primitive is what the budget is about
+  }
+  /// For element i of `count`; works in chunks, so call in order.
+  double operator()(std::int64_t i, std::int64_t count) {
+    if (!active_) return 0;
+    if (i % kChunk == 0) fill(i, std::min(count, i + kChunk));
+    return active_ ? slack_[static_cast<std::size_t>(i % kChunk)] : 0;
+  }
+
+ private:
+  static constexpr std::int64_t kChunk = 4096;
+  void fill(std::int64_t begin, std::int64_t end) {
+    std::map<std::string, RowBalls> names;
+    for (std::size_t k = 0; k < in_.size(); ++k) {
+      if (!given_[k]) continue;
+      RowBalls r{true, in_[k].array && is_bool(in_[k].array->dtype) ? DType::boolean : compute_, {}};
+      bool flagged = false;
+      for (std::int64_t i = begin; i < end; ++i) {
+        Ball b = element(in_[k], i, compute_, flagged);
+        if (!b.point() && std::isfinite(b.lo) && std::isfinite(b.hi))
+          b.v = in_[k].ends_only ? b.v : b.lo + 0.5 * (b.hi - b.lo);
+        else
+          b.v = b.lo == b.hi ? b.lo : b.v;
+        r.at.push_back({b.v, b.v, b.v});
+      }
+      names.emplace(op_.args[k].name, std::move(r));
+    }
+    try {
+      const std::vector<RowBalls> out = follow_recipe(recipe_, std::move(names), compute_, end - begin, 1);
+      slack_.clear();
+      for (const Ball& b : out[0].at) {
+        const double s = std::max(b.hi - b.v, b.v - b.lo);
+        slack_.push_back(std::isfinite(s) ? s : 0);
+      }
+    } catch (const Error& e) {
+      if (e.code() != "reference.primitive") throw;
+      active_ = false;  // a primitive without an error rule: the budget alone
+    }
+  }
+  const ops::Op& op_;
+  const std::vector<Source>& in_;
+  DType compute_;
+  ops::Recipe recipe_;
+  std::vector<bool> given_;
+  std::vector<double> slack_;
+  bool active_ = false;
+};
+
+// Operators with integer division fail on a zero divisor instead of computing.
+bool divides_integers(const ops::Op& op) {
+  return op.args.size() == 2 &&
+         (op.lower_int.find("idiv_") != std::string::npos || op.lower_int.find("irem") != std::string::npos ||
+          op.lower_int.find("imod_") != std::string::npos);
+}
+
+Array run_integers(const Node& node, const Type& type, const std::vector<Source>& in, const Attrs& attrs, DType arguments,
+                   const Policy& policy) {
+  const ops::Op& op = *node.op;
+  if (!op.exact) fail("reference.op", "{} has no integer meaning in the table", op.name);
+  const std::vector<std::int64_t> sizes = constant_sizes(type.sizes);
+  const std::int64_t count = element_count(sizes);
+  Builder out(type.dtype, sizes, count);
+  const bool divides = divides_integers(op);
+  std::array<std::int64_t, kMaxArgs> x;
+  const auto call = [&] {
+    if (divides && x[1] == 0) fail("run.division_by_zero", "{}: integer division by zero", op.name);
+    return op.exact(std::span<const std::int64_t>(x.data(), in.size()), attrs, arguments);
+  };
+  for (std::int64_t i = 0; i < count; ++i) {
+    std::array<std::int64_t, kMaxArgs> lo, hi;
+    bool open = false, narrow = true;
+    for (std::size_t k = 0; k < in.size(); ++k) {
+      const Source& s = in[k];
+      const auto at = static_cast<std::size_t>(s.place(i));
+      const auto widened = [&](std::int64_t v) { return wrap(arguments, v); };
+      x[k] = s.array ? widened((*s.array->iv)[at]) : s.integer;
+      lo[k] = s.array ? widened((*s.array->ilo)[at]) : s.integer;
+      hi[k] = s.array ? widened((*s.array->ihi)[at]) : s.integer;
+      open = open || lo[k] != hi[k];
+      narrow = narrow && hi[k] >= lo[k] && static_cast<std::uint64_t>(hi[k]) - static_cast<std::uint64_t>(lo[k]) <= 1;
+    }
+    const std::int64_t v = call();
+    std::int64_t low = v, high = v;
+    if (open && narrow) {
+      const std::array<std::int64_t, kMaxArgs> keep = x;
+      for (std::size_t corner = 0; corner < (std::size_t{1} << in.size()); ++corner) {
+        for (std::size_t k = 0; k < in.size(); ++k) x[k] = corner >> k & 1 ? hi[k] : lo[k];
+        if (divides && x[1] == 0) continue;
+        const std::int64_t r = call();
+        low = std::min(low, r);
+        high = std::max(high, r);
+      }
+      x = keep;
+    } else if (open) {
+      low = int_min(is_float(type.dtype) ? arguments : type.dtype);
+      high = int_max(is_float(type.dtype) ? arguments : type.dtype);
+    }
+    if (!is_float(type.dtype)) {
+      const std::int64_t wv = wrap(type.dtype, v), wl = wrap(type.dtype, low), wh = wrap(type.dtype, high);
+      const bool wrapped = wl > wv || wh < wv;
+      out.set_int(i, wv, wrapped ? int_min(type.dtype) : wl, wrapped ? int_max(type.dtype) : wh);
+    } else {
+      Ball b{static_cast<double>(v), static_cast<double>(low), static_cast<double>(high)};
+      // Integers beyond the mantissa: to f32 in one rounding, and on from there as eager does.
+      if (type.dtype != DType::f64) b = {static_cast<float>(v), static_cast<float>(low), static_cast<float>(high)};
+      round_ends(type.dtype, b);
+      b.v = b.point() ? b.lo : b.v;
+      store(out, type.dtype, i, b, open, policy);
+    }
+  }
+  return out.finish();
+}
+
+}  // namespace
+
+std::vector<Array> run_pointwise(const Graph& g, const Node& node, const std::vector<Argument>& args, const Policy& policy) {
+  const ops::Op& op = *node.op;
+  const Type& type = g.values[static_cast<std::size_t>(node.results[0])].type;
+  const DType arguments = argument_type(g, node), compute = compute_type(arguments);
+  if (args.size() > kMaxArgs) fail("reference.op", "{} has more than {} arguments", op.name, kMaxArgs);
+  const std::vector<std::int64_t> sizes = constant_sizes(type.sizes);
+  const std::vector<Source> in = sources(node, args, sizes, compute, arguments);
+  const Attrs attrs = attributes_in(node, compute);
+  if (!is_float(arguments)) return {run_integers(node, type, in, attrs, arguments, policy)};
+  if (!op.fp64) fail("reference.op", "{} has no fp64 meaning in the table", op.name);
+
+  const std::int64_t count = element_count(sizes);
+  const bool is_cast = op.type == ops::TypeRule::attr_dtype;
+  const bool to_number = is_float(type.dtype);
+  const DType rounding = is_cast && to_number ? type.dtype : compute;
+  // A decision inside a formula (the quotient of remainder) is taken on rounded intermediates: half an ULP to either side.
+  const bool inner_decision = op.decides && to_number && !is_cast && op.ulp > 0;
+  Builder out(type.dtype, sizes, count);
+  Evaluation eval(op, attrs, in.size());
+  for (std::size_t k = 0; k < in.size(); ++k) eval.ends_only[k] = in[k].ends_only;
+  OwnRounding own_rounding(node, args, in, attrs, compute);
+  std::array<bool, kMaxArgs> flags{};
+  for (std::int64_t i = 0; i < count; ++i) {
+    bool any_flag = false;
+    double spread = 0;
+    for (std::size_t k = 0; k < in.size(); ++k) {
+      flags[k] = false;
+      eval.args[k] = element(in[k], i, compute, flags[k]);
+      any_flag = any_flag || flags[k];
+      if (!eval.args[k].point()) spread = std::max(spread, eval.args[k].hi - eval.args[k].lo);
+    }
+    Ball r;
+    r.v = eval.at_values();
+    if (policy.model) {
+      r.v = round_to(type.dtype, round_to(rounding, r.v));
+      r.lo = r.hi = r.v;
+      store(out, type.dtype, i, r, false, policy);
+      continue;
+    }
+    if (!to_number && type.dtype == DType::boolean) {
+      double certain = 0;
+      const bool decided = eval.agrees(certain);
+      r = decided ? Ball{certain, certain, certain} : Ball{r.v, 0, 1};
+      store(out, type.dtype, i, r, any_flag && !decided, policy);
+      continue;
+    }
+    eval.range(r.lo, r.hi);
+    bool undecided = false;
+    if (any_flag) {
+      // Does the result depend on the flagged arguments at all (the branch not taken does not)?
+      Ball pinned = r;
+      const std::array<Ball, kMaxArgs> keep = eval.args;
+      for (std::size_t k = 0; k < in.size(); ++k) {
+        if (flags[k]) eval.args[k].lo = eval.args[k].hi = eval.args[k].v;
+      }
+      eval.range(pinned.lo, pinned.hi);
+      eval.args = keep;
+      const double own = std::max(pinned.hi - pinned.lo, 4 * ulp_of(compute, pinned.hi));
+      const bool any_float_flag = [&] {
+        for (std::size_t k = 0; k < in.size(); ++k) {
+          if (flags[k] && !in[k].ends_only) return true;
+        }
+        return false;
+      }();
+      const bool depends = !(r.lo == pinned.lo && r.hi == pinned.hi);
+      undecided = depends && (any_float_flag || !(r.hi - r.lo <= 4 * own));
+    }
+    if (inner_decision) {
+      const std::array<Ball, kMaxArgs> keep = eval.args;
+      for (std::size_t k = 0; k < in.size(); ++k) {
+        const double half = in[k].ends_only ? 0 : 0.5 * ulp_of(compute, eval.args[k].v);
+        if (!std::isfinite(half)) continue;
+        eval.args[k].lo -= half;
+        eval.args[k].hi += half;
+        spread = std::max(spread, 2 * half);
+      }
+      double lo = 0, hi = 0;
+      eval.range(lo, hi);
+      eval.args = keep;
+      if (!std::isnan(lo) && !std::isnan(hi) && !std::isnan(r.lo)) {
+        r.lo = std::min(r.lo, lo);
+        r.hi = std::max(r.hi, hi);
+      }
+    }
+    if (op.decides && to_number && !is_cast && r.hi - r.lo > 16 * spread + 4 * ulp_of(compute, r.v)) undecided = true;
+    const double slack = policy.model ? 0 : own_rounding(i, count);
+    if (slack > 0) {
+      r.lo -= slack;
+      r.hi += slack;
+    }
+    settle(rounding, is_cast ? 0.5 : op.ulp, r, undecided);
+    if (is_cast && to_number && r.point())
+      r.v = r.lo;  // the user's cast rounds (R2)
+    else if (is_cast && to_number)
+      r.v = std::clamp(round_to(rounding, r.v), r.lo, r.hi);
+    store(out, type.dtype, i, r, undecided, policy);
+  }
+  return {out.finish()};
+}
+
+}  // namespace fuselab::reference
