@@ -262,6 +262,37 @@ nb::list kernel_texts(nb::handle callable) {
   return out;
 }
 
+/// (dtype, sizes, strides in elements) of any array a compiled graph takes.
+nb::tuple describe(nb::handle object) {
+  Borrowed b;
+  b.view(object.ptr(), "the array");
+  nb::list sizes, strides;
+  std::int64_t row = 1;
+  for (int d = 0; d < b.input.rank; ++d) sizes.append(b.input.sizes[d]);
+  if (b.input.strides) {
+    for (int d = 0; d < b.input.rank; ++d) strides.append(b.input.strides[d]);
+  } else {
+    for (int d = b.input.rank - 1; d >= 0; --d) {
+      strides.insert(0, row);
+      row *= b.input.sizes[d];
+    }
+  }
+  return nb::make_tuple(std::string(name(b.input.dtype)), nb::tuple(sizes), nb::tuple(strides));
+}
+
+/// name -> (dtype, sizes, strides) as texts, for every value of a graph text.
+nb::dict value_types(const std::string& text) {
+  const Graph g = parse_graph(text, "<traced function>");
+  nb::dict out;
+  const auto texts = [](const std::vector<Expr>& list) {
+    nb::list l;
+    for (const Expr& e : list) l.append(e.str());
+    return nb::tuple(l);
+  };
+  for (const Value& v : g.values) out[v.name.c_str()] = nb::make_tuple(std::string(name(v.type.dtype)), texts(v.type.sizes), texts(v.type.strides));
+  return out;
+}
+
 }  // namespace
 
 void add_compile(nb::module_& m) {
@@ -270,6 +301,8 @@ void add_compile(nb::module_& m) {
   m.def("explain", &explain, nb::arg("compiled"), "Steps, reasons, counts and the time of each phase of a compiled graph.");
   m.def("kernels", &kernel_texts, nb::arg("compiled"), "The texts of each distinct kernel of a compiled graph.");
   m.def("graph_text", [](nb::handle callable) { return print_graph(graph_of(callable.ptr()).graph()); }, nb::arg("compiled"));
+  m.def("describe", &describe, nb::arg("array"), "(dtype, sizes, strides in elements) of any array a compiled graph takes.");
+  m.def("value_types", &value_types, nb::arg("text"), "name -> (dtype, sizes, strides) for every value of a graph text.");
   m.def("parse_graph", [](const std::string& text, const std::string& file) { return print_graph(parse_graph(text, file)); }, nb::arg("text"),
         nb::arg("file") = "<text>", "Checks a graph text and gives it back as the printer writes it.");
 }

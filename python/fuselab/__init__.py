@@ -1,15 +1,20 @@
 """fuselab: fused, JIT-compiled tensor kernels that explain and check themselves."""
 import sys
 
-from ._core import Error, __version__
+from . import _core, ops
+from ._core import DivisionByZero, Error, IndexRange, OutOfMemory, __version__, empty_cache, pool_stats
+from .api import compile
 
-__all__ = ["Error", "__version__", "harness_stats"]
+__all__ = ["DivisionByZero", "Error", "IndexRange", "OutOfMemory", "__version__", "compile", "empty_cache", "harness_stats", "ops", "pool_stats"]
 
 
 def harness_stats():
     """Counts of this process: graphs, kernels, fallbacks and their reasons (PyTorch backend)."""
     stats = sys.modules.get("fuselab.torch.stats")
-    return stats.harness_stats() if stats else dict(graphs=0, kernels=0, fallbacks=0)
+    if stats:
+        return stats.harness_stats()
+    counts = _core.counts()
+    return {name: counts[name] for name in ("graphs", "kernels", "fallbacks")}
 
 
 if "torch" in sys.modules:
