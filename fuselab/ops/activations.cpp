@@ -25,12 +25,14 @@ void add_activations(std::vector<Op>& t) {
       .aten("relu.default")
       .names("Relu", "Relu", "Relu")
       .doc("The argument where it is not negative, else 0.", t);
+  // In f32 gelu, silu, mish and softplus are kernel primitives of their own: their arguments' rounding errors are carried along.
   // 1 + erf(x / sqrt 2) cancels for negative x; erfc does not. 1 + tanh(u) is 2 sigmoid(2u), which does not either.
   activation("gelu")
       .attr("approximate", AttrType::string, std::string("none"))
       .lower(
-          "if(approximate == \"tanh\", self * sigmoid(self * fma(0.0713548162726002527, self * self, 1.59576912160573081)), "
-          "0.5 * self * erfc(-0.707106781186547524 * self))")
+          "if(!wide, if(approximate == \"tanh\", gelu_tanh(self), gelu(self)), if(approximate == \"tanh\", "
+          "self * sigmoid(self * fma(0.0713548162726002527, self * self, 1.59576912160573081)), "
+          "0.5 * self * erfc(-0.707106781186547524 * self)))")
       .fp64([](D a, A t) {
         const double x = a[0];
         if (text(t, "approximate") == "tanh") return x * logistic(2 * std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x));
@@ -42,7 +44,7 @@ void add_activations(std::vector<Op>& t) {
       .names("Gelu", "Gelu", "Gelu")
       .doc("x times the normal distribution function of x; approximate=\"tanh\" uses the tanh form.", t);
   activation("silu")
-      .lower("self * sigmoid(self)")
+      .lower("if(wide, self * sigmoid(self), silu(self))")
       .fp64([](D a, A) { return a[0] * logistic(a[0]); })
       .ulp(2)
       .special("0 -> 0; -0 -> -0; nan -> nan; inf -> inf; -inf -> nan")
@@ -52,7 +54,7 @@ void add_activations(std::vector<Op>& t) {
   // tanh(log1p(e)) with e = exp(x) is n / (n + 2), n = e (e + 2): no logarithm, no cancellation. From 20 on it rounds to 1 even
   // in fp64.
   activation("mish")
-      .lower("e = exp(self); n = e * (e + 2); select(self > 20, self, self * (n / (n + 2)))")
+      .lower("e = exp(self); n = e * (e + 2); if(wide, select(self > 20, self, self * (n / (n + 2))), mish(self))")
       .fp64([](D a, A) { return a[0] * std::tanh(a[0] > 30 ? a[0] : std::log1p(std::exp(a[0]))); })
       .ulp(4)
       .special("0 -> 0; -0 -> -0; nan -> nan; inf -> inf; -inf -> nan")
@@ -62,7 +64,9 @@ void add_activations(std::vector<Op>& t) {
   activation("softplus")
       .attr("beta", AttrType::scalar, std::int64_t{1})
       .attr("threshold", AttrType::scalar, std::int64_t{20})
-      .lower("z = if(beta == 1, self, self * beta); s = log1p(exp(z)); select(z > threshold, self, if(beta == 1, s, s / beta))")
+      .lower(
+          "z = if(beta == 1, self, self * beta); s = if(wide, log1p(exp(z)), softplus(z)); select(z > threshold, self, if(beta "
+          "== 1, s, s / beta))")
       .fp64([](D a, A t) {
         const double beta = real(t, "beta"), z = a[0] * beta;
         return z > real(t, "threshold") ? a[0] : std::log1p(std::exp(z)) / beta;
