@@ -31,13 +31,14 @@ Exprs reduced_sizes(const Graph& g, const Node& n) {
 
 Exprs row_sizes(const Graph& g, const Node& n) {
   const Exprs& sizes = first_tensor(g, n).sizes;
+  const std::vector<int> reduced = reduced_dims(g, n);  // checks the rank and the attributes
   switch (n.op->reduce) {
     case ops::ReduceDims::group: return {sizes.at(0), attr_expr(n, "num_groups")};
     case ops::ReduceDims::batch: return {sizes.at(1)};
     case ops::ReduceDims::leading: return attr_list(n, "normalized_shape");
     default: {
       Exprs result = sizes;
-      for (int d : reduced_dims(g, n)) result[d] = 1;
+      for (int d : reduced) result[d] = 1;
       return result;
     }
   }

@@ -80,6 +80,9 @@ class NodeGenerator {
   ValueId fresh(DType t, const Exprs& shape) { return new_input(g_, Type{t, shape, contiguous_strides(shape)}); }
 
   Exprs row_sizes() {
+    if (sizes().size() < 2 && op_.reduce != ops::ReduceDims::trailing && op_.reduce != ops::ReduceDims::leading) {
+      fail("fuzz.rejected", "no channels");
+    }
     switch (op_.reduce) {
       case ops::ReduceDims::group:
         return {sizes().at(0), Expr(std::get<std::int64_t>(node_.attrs.at("num_groups")))};

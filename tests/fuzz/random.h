@@ -8,7 +8,9 @@ namespace fuselab::fuzz {
 
 class Random {
  public:
-  explicit Random(std::uint64_t seed) : state_(seed * 0x9e3779b97f4a7c15u + 0x1234567) {}
+  explicit Random(std::uint64_t seed) : state_(seed) {
+    state_ = next();  // seeds that follow each other must not give shifted copies of one sequence
+  }
   std::uint64_t next() {
     std::uint64_t z = (state_ += 0x9e3779b97f4a7c15u);
     z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
