@@ -1,6 +1,7 @@
 #include "fuselab/fuse/fuse.h"
 
 #include <map>
+#include <set>
 
 #include "fuselab/core/hash.h"
 #include "fuselab/fuse/fragment.h"
@@ -44,34 +45,20 @@ void share_fragments(std::vector<Step>& steps) {
   }
 }
 
-}  // namespace
+Step make_step(const Info& info, const Unit& unit) {
+  if (unit.role == Role::compute) return make_kernel_step(info, unit.block, check_block(info, unit.block));
+  const Node& node = info.g.nodes[unit.first];
+  Step step;
+  step.kind = unit.role == Role::view ? Step::Kind::view : Step::Kind::extern_call;
+  step.nodes = {node.id};
+  step.inputs = tensor_operands(node);
+  step.outputs = node.results;
+  return step;
+}
 
-Plan fuse(const Graph& g, const Options& options) {
-  const Info info(g, options);
-  Units units(info, options);
-  units.grow();
-
-  Plan plan;
-  plan.reasons.assign(g.nodes.size(), "");
-  std::vector<int> step_of(units.all().size(), -1);
-  for (int u : units.order()) {
-    const Unit& unit = units.all()[u];
-    const NodeId node = unit.first;
-    step_of[u] = static_cast<int>(plan.steps.size());
-    if (unit.role == Role::compute) {
-      plan.steps.push_back(make_kernel_step(info, unit.block, check_block(info, unit.block)));
-      continue;
-    }
-    Step step;
-    step.kind = unit.role == Role::view ? Step::Kind::view : Step::Kind::extern_call;
-    step.nodes = {node};
-    step.inputs = tensor_operands(g.nodes[node]);
-    step.outputs = g.nodes[node].results;
-    plan.steps.push_back(std::move(step));
-  }
-  share_fragments(plan.steps);
-
-  for (const Node& node : g.nodes) {
+void give_reasons(const Info& info, const Units& units, const Options& options, const std::vector<int>& step_of, Plan& plan) {
+  plan.reasons.assign(info.g.nodes.size(), "");
+  for (const Node& node : info.g.nodes) {
     std::string& reason = plan.reasons[node.id];
     const int u = units.unit_of(node.id);
     switch (info.role[node.id]) {
@@ -82,7 +69,7 @@ Plan fuse(const Graph& g, const Options& options) {
         reason = extern_reason(node);
         break;
       case Role::view:
-        reason = u >= 0 ? "view: an alias of " + g.values[info.root(node.results[0])].name
+        reason = u >= 0 ? "view: an alias of " + info.g.values[info.root(node.results[0])].name
                         : "view: folded into the addressing of its readers";
         break;
       case Role::compute: {
@@ -98,7 +85,33 @@ Plan fuse(const Graph& g, const Options& options) {
       }
     }
   }
-  return plan;
+}
+
+}  // namespace
+
+Plan fuse(const Graph& g, const Options& options) {
+  const Info info(g, options);
+  std::set<NodeId> careful;
+  while (true) {
+    Units units(info, options, careful);
+    units.grow();
+    Plan plan;
+    std::vector<int> step_of(units.all().size(), -1);
+    std::size_t refused = 0;
+    for (int u : units.order()) {
+      const Unit& unit = units.all()[u];
+      step_of[u] = static_cast<int>(plan.steps.size());
+      plan.steps.push_back(make_step(info, unit));
+      const Step& step = plan.steps.back();
+      if (options.accept && unit.block.nodes.size() > 1 && !options.accept(step.fragment, step.name).empty()) {
+        for (NodeId n : unit.block.nodes) refused += careful.insert(n).second;
+      }
+    }
+    if (refused > 0) continue;  // again, more carefully around these nodes
+    share_fragments(plan.steps);
+    give_reasons(info, units, options, step_of, plan);
+    return plan;
+  }
 }
 
 }  // namespace fuselab::fuse

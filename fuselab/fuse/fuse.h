@@ -4,6 +4,7 @@
 // that. Fragments use canonical names (add, add_1, x0, ...: the front-end names without their running numbers), so equal blocks
 // of one model have equal text and compile once.
 #pragma once
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,9 @@ struct Options {
   bool elemwise = true, reduce = true, concat = true, slice = true, gather = true, transpose = true;
   int max_fusion_size = 64;  ///< nodes per block; 0 = no fusion
   int recomputation_threshold = 1;
+  /// Asked for every block of more than one operator: empty when the room below has a kernel form for the fragment, otherwise why
+  /// not. A refused block is cut into smaller ones. Called from the thread that called fuse(); may be empty.
+  std::function<std::string(const Graph& fragment, const std::string& name)> accept;
 };
 
 struct Step {

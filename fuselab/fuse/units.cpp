@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <queue>
 
+#include "fuselab/fuse/fragment.h"
+
 namespace fuselab::fuse {
 namespace {
 
@@ -13,7 +15,8 @@ void insert_all(std::set<int>& into, const std::set<int>& from) { into.insert(fr
 
 }  // namespace
 
-Units::Units(const Info& info, const Options& options) : info_(info), options_(options) {
+Units::Units(const Info& info, const Options& options, const std::set<NodeId>& careful)
+    : info_(info), options_(options), careful_(careful) {
   const Graph& g = info.g;
   unit_of_.assign(g.nodes.size(), -1);
   // Views that something outside the kernels looks at get a step of their own.
@@ -152,6 +155,10 @@ bool Units::try_merge(int a, int b, const std::vector<ValueId>& ties) {
   Block block = joined(units_[a], units_[b], ties);
   const Verdict verdict = check_block(info_, block);
   if (!verdict.ok()) return refuse(verdict.why);
+  if (options_.accept && std::any_of(block.nodes.begin(), block.nodes.end(), [&](NodeId n) { return careful_.count(n) > 0; })) {
+    const Step step = make_kernel_step(info_, block, verdict);
+    if (const std::string why = options_.accept(step.fragment, step.name); !why.empty()) return refuse(why);
+  }
   reorder(a, b);
   Unit& into = units_[a];
   Unit& from = units_[b];

@@ -22,7 +22,8 @@ struct Unit {
 class Units {
  public:
   /// Every computing node, extern call and needed view on its own. `info` must outlive the object.
-  Units(const Info& info, const Options& options);
+  /// Blocks with one of the `careful` nodes are shown to options.accept at every merge.
+  Units(const Info& info, const Options& options, const std::set<NodeId>& careful);
   /// Fuses producers into consumers, then units that read the same value, as far as the options let it.
   void grow();
 
@@ -44,6 +45,7 @@ class Units {
 
   const Info& info_;
   const Options& options_;
+  const std::set<NodeId>& careful_;
   std::vector<Unit> units_;
   std::vector<int> unit_of_;
   std::vector<int> line_;      ///< the units in some order in which they could run; -1 where one was merged away

@@ -429,6 +429,25 @@ TEST(FusePlan, TwoBranchesThatNeedEachOtherDoNotMerge) {
   EXPECT_EQ(p.kernels(), 2);
 }
 
+TEST(FusePlan, ARefusedBlockIsCutUntilItIsAccepted) {
+  Options options;
+  options.accept = [](const Graph& fragment, const std::string&) {
+    return fragment.nodes.size() > 2 ? std::string("three operators are too many for this test") : std::string();
+  };
+  const Planned p = plan_of(R"(graph g(x: f32[64], y: f32[64]) {
+    a = exp(x)
+    b = mul(a, 2.0)
+    c = add(b, 1.0)
+    d = neg(c)
+    e = tanh(y)
+    f = neg(e)
+    return d, f
+  })",
+                            options);
+  EXPECT_EQ(p.kernels(), 3);
+  for (const Step& step : p.plan.steps) EXPECT_EQ(step.fragment.nodes.size(), 2u);
+}
+
 TEST(FusePlan, EmptyAndScalarGraphs) {
   EXPECT_EQ(plan_of("graph g(x: f32[3]) {\n return x\n}").plan.steps.size(), 0u);
   EXPECT_EQ(plan_of("graph g(x: f32[]) {\n a = exp(x)\n b = add(a, 1.0)\n return b\n}").kernels(), 1);
