@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <chrono>
+#include <map>
 #include <thread>
 
 #include "fuselab/core/error.h"
 #include "fuselab/core/threads.h"
+#include "fuselab/graph/text.h"
 #include "fuselab/runtime/layout.h"
 #include "fuselab/runtime/pool.h"
 
@@ -35,17 +37,37 @@ void count_relayout() { counters.relayouts.fetch_add(1, std::memory_order_relaxe
 
 CompiledGraph::CompiledGraph(Graph graph, Options options) : graph_(std::move(graph)), options_(std::move(options)) {
   const auto start = Clock::now();
-  plan_ = fuse::fuse(graph_, options_.fuse);
+  // A block without a kernel form is cut into smaller ones; the texts made while asking are the ones that are used.
+  std::map<std::string, codegen::Generated> made;
+  double asked_ms = 0;
+  fuse::Options fuse_options = options_.fuse;
+  if (!fuse_options.accept) {
+    fuse_options.accept = [&](const Graph& fragment, const std::string& name) -> std::string {
+      const auto asked = Clock::now();
+      std::string why;
+      try {
+        const std::string key = print_graph(fragment);
+        if (made.count(key) == 0) made.emplace(key, codegen::generate(fragment, name, options_.codegen));
+      } catch (const Error& e) {
+        if (e.code() != "kernel.unsupported") throw;
+        why = e.what();
+      }
+      asked_ms += ms_since(asked);
+      return why;
+    };
+  }
+  plan_ = fuse::fuse(graph_, fuse_options);
   program_ = flatten(graph_, plan_);
-  timing_.fuse = ms_since(start);
+  timing_.fuse = ms_since(start) - asked_ms;
 
   const auto codegen_start = Clock::now();
   std::vector<codegen::Source> sources;
   for (const DistinctKernel& k : program_.kernels) {
-    generated_.push_back(codegen::generate(k.fragment, k.name, options_.codegen));
+    const auto it = made.find(print_graph(k.fragment));
+    generated_.push_back(it != made.end() ? std::move(it->second) : codegen::generate(k.fragment, k.name, options_.codegen));
     sources.push_back(generated_.back().source);
   }
-  timing_.codegen = ms_since(codegen_start);
+  timing_.codegen = ms_since(codegen_start) + asked_ms;
   compile(std::move(sources));
   prepare();
   timing_.total = ms_since(start);
