@@ -4,6 +4,7 @@
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -12,6 +13,7 @@
 #include "callable.h"
 #include "errors.h"
 #include "fuselab/core/error.h"
+#include "fuselab/fuse/flags.h"
 #include "fuselab/graph/text.h"
 #include "fuselab/runtime/compiled.h"
 
@@ -57,24 +59,9 @@ bool boolean(nb::handle value, const char* key) {
   return value.ptr() == Py_True;
 }
 
-struct FuseClass {
-  const char* name;
-  bool fuse::Options::* field;
-};
-constexpr FuseClass kClasses[] = {{"elemwise", &fuse::Options::elemwise}, {"reduce", &fuse::Options::reduce}, {"concat", &fuse::Options::concat},
-                                  {"slice", &fuse::Options::slice},       {"gather", &fuse::Options::gather}, {"transpose", &fuse::Options::transpose}};
-
-std::vector<bool fuse::Options::*> fuse_classes(const std::vector<std::string>& names, const char* key) {
-  std::vector<bool fuse::Options::*> out;
-  for (const std::string& n : names) {
-    bool found = n == "all";
-    for (const FuseClass& c : kClasses) {
-      if (n != "all" && n != c.name) continue;
-      out.push_back(c.field);
-      found = true;
-    }
-    if (!found) fail("options.bad_value", "option '{}': no fusion class '{}'; there are elemwise, reduce, concat, slice, gather, transpose, all", key, n);
-  }
+std::string joined(const std::vector<std::string>& words) {
+  std::string out;
+  for (const std::string& w : words) out += (out.empty() ? "" : ",") + w;
   return out;
 }
 
@@ -86,6 +73,7 @@ struct Parsed {
 Parsed parse_options(const nb::dict& from) {
   Parsed out;
   runtime::Options& o = out.options;
+  std::map<std::string, std::string> flags;
   for (auto [k, v] : from) {
     const std::string key = nb::cast<std::string>(k);
     const char* name = key.c_str();
@@ -95,20 +83,17 @@ Parsed parse_options(const nb::dict& from) {
       if (mode != "block" && mode != "eager") fail("options.bad_value", "option 'precision' is \"block\" or \"eager\"");
       o.codegen.precision = mode == "eager" ? codegen::Precision::eager : codegen::Precision::block;
     } else if (key == "enable_fuse") {
-      o.fuse.enable = boolean(v, name);
+      flags["enable_autofuse"] = boolean(v, name) ? "true" : "false";
     } else if (key == "fuse") {
-      for (std::size_t c = 1; c < std::size(kClasses); ++c) o.fuse.*kClasses[c].field = false;  // elemwise stays unless disabled
-      for (const auto field : fuse_classes(strings(v, name), name)) o.fuse.*field = true;
+      const std::string classes = joined(strings(v, name));
+      flags["autofuse_enable_pass"] = classes.empty() ? "elemwise" : classes;
     } else if (key == "no_fuse") {
-      if (PyBool_Check(v.ptr())) o.fuse.enable = v.ptr() != Py_True;
-      else
-        for (const auto field : fuse_classes(strings(v, name), name)) o.fuse.*field = false;
-    } else if (key == "max_fusion_size") {
-      o.fuse.max_fusion_size = static_cast<int>(integer(v, name, 0));
-    } else if (key == "recomputation_threshold") {
-      o.fuse.recomputation_threshold = static_cast<int>(integer(v, name, 0));
+      if (PyBool_Check(v.ptr())) flags["enable_autofuse"] = v.ptr() == Py_True ? "false" : "true";
+      else flags["autofuse_disable_pass"] = joined(strings(v, name));
+    } else if (key == "max_fusion_size" || key == "recomputation_threshold") {
+      flags[key] = std::to_string(integer(v, name, 0));
     } else if (key == "keep_dtype") {
-      o.codegen.keep_dtype = strings(v, name);
+      flags["autofuse_enhance_precision_blacklist"] = joined(strings(v, name));
     } else if (key == "skip_passes") {
       o.codegen.skip_passes = strings(v, name);
     } else if (key == "opt_level") {
@@ -126,6 +111,10 @@ Parsed parse_options(const nb::dict& from) {
       fail("options.unknown", "unknown option '{}' for compile_graph", key);
     }
   }
+  // The call beats AUTOFUSE_FLAGS; both are checked by the one parser of the flags.
+  const fuse::Flags resolved = fuse::resolve({fuse::environment_settings(), fuse::named_settings(flags, fuse::Origin::api)});
+  o.fuse = resolved.fuse;
+  o.codegen.keep_dtype = resolved.keep_dtype;
   return out;
 }
 
