@@ -194,19 +194,19 @@ class Lowerer {
   }
 
   int eval_pointwise(const Node& n, const Value& value, const std::vector<Index>& index) {
-    RecipeEnv env = environment(n, [&](ValueId a) { return eval(a, broadcast_index(g_.values[a].type.sizes, index)); });
+    RecipeEnv env = environment(n, [&](std::size_t i, ValueId a) { return eval(a, argument_index(n, i, a, index)); });
     env.linear = Index{};
     for (std::size_t d = 0; d < index.size(); ++d) env.linear = env.linear.times(value.type.sizes[d]).plus(index[d]);
     const auto results = expand_recipe(k_, g_, n, env);
     return finish(n, value, results.at(static_cast<std::size_t>(value.result)));
   }
 
-  RecipeEnv environment(const Node& n, const std::function<int(ValueId)>& read) {
+  RecipeEnv environment(const Node& n, const std::function<int(std::size_t, ValueId)>& read) {
     RecipeEnv env;
     env.compute = argument_type(g_, n);
-    for (const Operand& a : n.args) {
-      if (const auto* v = std::get_if<ValueId>(&a))
-        env.args.emplace_back(read(*v));
+    for (std::size_t i = 0; i < n.args.size(); ++i) {
+      if (const auto* v = std::get_if<ValueId>(&n.args[i]))
+        env.args.emplace_back(read(i, *v));
       else
         env.args.emplace_back(std::nullopt);
     }
@@ -243,7 +243,7 @@ class Lowerer {
     for (const Index& i : at) key += "|" + i.str(k_.axes);
     auto it = node_memo_.find(key);
     if (it == node_memo_.end()) {
-      RecipeEnv env = environment(n, [&](ValueId a) { return eval(a, argument_index(n, a, at)); });
+      RecipeEnv env = environment(n, [&](std::size_t i, ValueId a) { return eval(a, argument_index(n, i, a, at)); });
       env.count = count_;
       it = node_memo_.emplace(key, expand_recipe(k_, g_, n, env)).first;
     }
@@ -252,15 +252,10 @@ class Lowerer {
 
   static ops::ShapeRule result_shape(const Node& n, int r) { return r == 0 ? n.op->shape : n.op->more.at(static_cast<std::size_t>(r) - 1).shape; }
 
-  /// The index of argument `a` of a reduction whose operand is read at `at`.
-  std::vector<Index> argument_index(const Node& n, ValueId a, const std::vector<Index>& at) const {
+  /// The index of argument `i`, value `a`, of a node whose first operand is read at `at`.
+  std::vector<Index> argument_index(const Node& n, std::size_t i, ValueId a, const std::vector<Index>& at) const {
     const auto& sizes = g_.values[a].type.sizes;
-    for (std::size_t i = 0; i < n.args.size(); ++i) {
-      const auto* v = std::get_if<ValueId>(&n.args[i]);
-      if (v == nullptr || *v != a) continue;
-      if (n.op->args[i].channel && sizes.size() == 1) return {sizes[0].is(1) ? Index{} : at.at(1)};
-      break;
-    }
+    if (n.op->args[i].channel && sizes.size() == 1) return {sizes[0].is(1) ? Index{} : at.at(1)};
     if (n.op->reduce == ops::ReduceDims::group && sizes.size() == 2 && at.size() > 2) return {at[0], group_};  // mean, rstd [N, G]
     return broadcast_index(sizes, at);
   }
