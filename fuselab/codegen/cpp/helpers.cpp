@@ -32,11 +32,13 @@ constexpr std::array kHelpers = {
 )"},
     Helper{"part", R"(// The first m lanes from memory, 0 in the others: nothing past them is touched.
 template <typename V, typename T> FL_INLINE V fl_load_part(const T* p, i32 m) {
+  if (m >= 16) return fl_load<V>(p);
   V v = (V)(T)0;
   for (i32 l = 0; l < m; ++l) v[l] = p[l];
   return v;
 }
 template <typename V, typename T> FL_INLINE void fl_store_part(T* p, V v, i32 m) {
+  if (m >= 16) return fl_store<V>(p, v);
   for (i32 l = 0; l < m; ++l) p[l] = v[l];
 }
 #ifdef __AVX512BW__
