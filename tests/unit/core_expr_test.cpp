@@ -1,7 +1,9 @@
 #include "fuselab/core/expr.h"
 
 #include <gtest/gtest.h>
+#ifdef FUSELAB_HAVE_RAPIDCHECK
 #include <rapidcheck/gtest.h>
+#endif
 
 #include <string>
 
@@ -101,6 +103,7 @@ TEST(Expr, CppText) {
   EXPECT_EQ(e("B*C - 2*D").cpp(rename), "s_B * s_C + (-2) * s_D");
 }
 
+#ifdef FUSELAB_HAVE_RAPIDCHECK
 /// A random expression as text, beside what Python's // and % (rounding down) make of it.
 struct Case {
   std::string text;
@@ -176,6 +179,8 @@ RC_GTEST_PROP(ExprProperty, NeverCrashesOnText, ()) {
   } catch (const Error&) {
   }
 }
+
+#endif  // FUSELAB_HAVE_RAPIDCHECK
 
 }  // namespace
 }  // namespace fuselab
