@@ -16,6 +16,7 @@ const std::string& operator_name(const Node& n) { return n.op ? n.op->name : n.t
 /// Can two different indices name the same element? Exact for dense orders; "yes" when it cannot be told.
 bool may_overlap(const Exprs& sizes, const Exprs& strides) {
   if (std::any_of(sizes.begin(), sizes.end(), [](const Expr& s) { return s.is(0); })) return false;
+  if (non_overlapping_and_dense(sizes, strides)) return false;
   std::vector<int> order;
   for (std::size_t i = 0; i < sizes.size(); ++i) {
     if (!sizes[i].is(1)) order.push_back(static_cast<int>(i));

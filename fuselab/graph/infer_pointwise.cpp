@@ -51,7 +51,7 @@ Exprs pointwise_strides(const Graph& g, const Node& n, const Exprs& sizes) {
   bool same_shape = true;
   std::vector<Exprs> own, broadcast;
   const bool promotes = n.op->type == ops::TypeRule::promote || n.op->type == ops::TypeRule::promote_float ||
-                        n.op->type == ops::TypeRule::boolean;
+                        n.op->type == ops::TypeRule::boolean || n.op->type == ops::TypeRule::where_;
   const DType common = promotes ? argument_type(g, n) : DType::f32;
   for (std::size_t i = 0; i < n.args.size(); ++i) {
     // Eager wraps numbers as 0-d tensors, and looks at the order of strides when the operands' shapes differ.
@@ -60,7 +60,8 @@ Exprs pointwise_strides(const Graph& g, const Node& n, const Exprs& sizes) {
     if (t == nullptr) continue;
     same_shape = same_shape && t->sizes == sizes;
     // Eager converts an argument of another dtype first, into a copy with dense strides.
-    own.push_back(promotes && t->dtype != common ? preserved_strides(t->sizes, t->strides) : t->strides);
+    const bool converted = promotes && t->dtype != common && !(n.op->type == ops::TypeRule::where_ && i == 0);
+    own.push_back(converted ? preserved_strides(t->sizes, t->strides) : t->strides);
     broadcast.push_back(broadcast_strides(t->sizes, own.back(), sizes));
   }
   if (same_shape) {

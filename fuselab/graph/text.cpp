@@ -90,8 +90,10 @@ class GraphParser {
         const std::size_t begin = lex_.peek().begin;
         Annotation a = type(/*inputs=*/true);
         define(name, static_cast<ValueId>(g_.values.size()));
-        if (!a.has_strides) a.type.strides = contiguous_strides(a.type.sizes);
-        guarded(begin, [&] { check_type(a.type, name.text); });
+        guarded(begin, [&] {
+          if (!a.has_strides) a.type.strides = contiguous_strides(a.type.sizes);
+          check_type(a.type, name.text);
+        });
         const ValueId id = static_cast<ValueId>(g_.values.size());
         g_.values.push_back(Value{id, name.text, std::move(a.type), -1, 0});
         g_.inputs.push_back(id);
@@ -106,7 +108,8 @@ class GraphParser {
     try {
       return f();
     } catch (const Error& e) {
-      lex_.error_at(at, e.code() == "expr.syntax" || e.code() == "expr.symbol" ? "graph.syntax" : e.code(), e.what());
+      const bool other_room = e.code().rfind("expr.", 0) == 0;
+      lex_.error_at(at, !other_room ? e.code() : e.code() == "expr.symbol" ? "graph.syntax" : "graph.too_large", e.what());
     }
   }
 
@@ -317,7 +320,8 @@ class GraphParser {
       if (n.op == nullptr) unknown_operator(word);
     }
     arguments(n);
-    std::vector<Type> types = n.op ? guarded(word.begin, [&] { return infer(g_, n); }) : extern_types(n, word, written);
+    std::vector<Type> types = n.op ? guarded(word.begin, [&] { return infer(g_, n); })
+                                   : guarded(word.begin, [&] { return extern_types(n, written); });
     if (types.size() != names.size()) {
       lex_.error_at(names[0].begin, "graph.arity", fmt::format("{} has {} results, {} names are given", word.text, types.size(), names.size()));
     }
@@ -339,11 +343,11 @@ class GraphParser {
     g_.nodes.push_back(std::move(n));
   }
 
-  std::vector<Type> extern_types(const Node& n, const Token& word, const std::vector<std::optional<Annotation>>& written) {
-    if (n.target.empty()) lex_.error_at(word.begin, "graph.bad_attr", "an extern call needs target=\"...\"");
+  std::vector<Type> extern_types(const Node& n, const std::vector<std::optional<Annotation>>& written) {
+    if (n.target.empty()) fail("graph.bad_attr", "an extern call needs target=\"...\"");
     std::vector<Type> types;
     for (const auto& a : written) {
-      if (!a) lex_.error_at(word.begin, "graph.dtype", "every result of an extern call needs a type, such as `y: f32[4] = extern(...)`");
+      if (!a) fail("graph.dtype", "{}", "every result of an extern call needs a type, such as `y: f32[4] = extern(...)`");
       types.push_back(a->type);
       if (!a->has_strides) types.back().strides = contiguous_strides(types.back().sizes);
     }

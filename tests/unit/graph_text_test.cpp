@@ -82,7 +82,7 @@ TEST(GraphText, ErrorsShowThePlace) {
   EXPECT_EQ(f.message,
             "f.graph:2:7: unknown operator 'gellu'; did you mean 'gelu'?; `fuselab ops` lists what exists\n    y = gellu(x)\n        ^");
   EXPECT_EQ(failure("graph g(x: f32[4]) {\n\ty = exp(z)\n return y }").message,
-            "f.graph:2:10: there is no value 'z' before this place\n   y = exp(z)\n           ^");
+            "f.graph:2:10: there is no value 'z' before this place; did you mean 'x'?\n   y = exp(z)\n           ^");
 }
 
 TEST(GraphText, EachMistakeHasItsCode) {

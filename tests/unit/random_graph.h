@@ -16,6 +16,7 @@ class RandomGraph {
   Graph make(int nodes) {
     Graph g;
     g.name = pick(3) == 0 ? "a graph \"quoted\"" : "g";
+    g.size_params = {"B", "s0"};  // attributes use them even where no input has them
     const int inputs = 1 + pick(4);
     for (int i = 0; i < inputs; ++i) g.add_input(name(g, "x"), type());
     for (int tries = 0; tries < nodes * 6 && static_cast<int>(g.nodes.size()) < nodes; ++tries) {
