@@ -2,12 +2,12 @@
 // A static graph has one; a symbolic graph makes one per distinct set of sizes and keeps it, so a size seen before costs a look-up.
 #pragma once
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "fuselab/graph/bind.h"
 #include "fuselab/jit/jit.h"
 #include "fuselab/runtime/program.h"
 
@@ -45,8 +45,6 @@ struct Binding {
   std::vector<std::int64_t> numbers;      ///< what the slots' sizes and strides point into
   std::vector<std::uint64_t> tilings;     ///< what the launches' tilings point into (8-byte aligned)
 };
-
-using SymbolValues = std::map<std::string, std::int64_t>;
 
 /// Evaluates everything. `symbols` has a value for each of the program's symbols.
 std::unique_ptr<Binding> bind_program(const Program& p, const std::vector<jit::Kernel>& kernels,

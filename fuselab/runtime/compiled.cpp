@@ -35,8 +35,12 @@ void reset_counts() {
 }
 void count_relayout() { counters.relayouts.fetch_add(1, std::memory_order_relaxed); }
 
-CompiledGraph::CompiledGraph(Graph graph, Options options) : graph_(std::move(graph)), options_(std::move(options)) {
+CompiledGraph::CompiledGraph(Graph graph, Options options) : original_(std::move(graph)), options_(std::move(options)) {
   const auto start = Clock::now();
+  graph_ = simplify(original_, {options_.codegen.opt_level, options_.codegen.skip_passes}, options_.dumps ? &graph_dumps_ : nullptr);
+  timing_.simplify = ms_since(start);
+
+  const auto fuse_start = Clock::now();
   // A block without a kernel form is cut into smaller ones; the texts made while asking are the ones that are used.
   std::map<std::string, codegen::Generated> made;
   double asked_ms = 0;
@@ -58,7 +62,7 @@ CompiledGraph::CompiledGraph(Graph graph, Options options) : graph_(std::move(gr
   }
   plan_ = fuse::fuse(graph_, fuse_options);
   program_ = flatten(graph_, plan_);
-  timing_.fuse = ms_since(start) - asked_ms;
+  timing_.fuse = ms_since(fuse_start) - asked_ms;
 
   const auto codegen_start = Clock::now();
   std::vector<codegen::Source> sources;
@@ -74,7 +78,7 @@ CompiledGraph::CompiledGraph(Graph graph, Options options) : graph_(std::move(gr
 }
 
 CompiledGraph::CompiledGraph(Graph graph, fuse::Plan plan, std::vector<codegen::Generated> sources, Options options)
-    : graph_(std::move(graph)), options_(std::move(options)), plan_(std::move(plan)), generated_(std::move(sources)) {
+    : original_(graph), graph_(std::move(graph)), options_(std::move(options)), plan_(std::move(plan)), generated_(std::move(sources)) {
   const auto start = Clock::now();
   program_ = flatten(graph_, plan_);
   if (generated_.size() != program_.kernels.size())

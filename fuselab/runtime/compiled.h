@@ -14,6 +14,7 @@
 #include "fuselab/codegen/codegen.h"
 #include "fuselab/core/tensor.h"
 #include "fuselab/fuse/fuse.h"
+#include "fuselab/graph/simplify.h"
 #include "fuselab/jit/jit.h"
 #include "fuselab/runtime/binding.h"
 #include "fuselab/runtime/storage.h"
@@ -22,15 +23,16 @@ namespace fuselab::runtime {
 
 struct Options {
   fuse::Options fuse;
-  codegen::Options codegen;
+  codegen::Options codegen;  ///< opt_level and skip_passes hold for the graph passes too
   jit::Options jit;
+  bool dumps = false;       ///< keep the graph after each graph pass that changed it (for the debug folder)
   int threads = 0;          ///< threads a call may use; 0: what the process's thread pool says at each call
   int compile_threads = 0;  ///< threads for code generation and compiling; 0: the machine's
 };
 
 /// Milliseconds of each phase from graph to callable, and of the first call.
 struct Timing {
-  double fuse = 0, codegen = 0, compile = 0, load = 0, first_run = 0;
+  double simplify = 0, fuse = 0, codegen = 0, compile = 0, load = 0, first_run = 0;
   double total = 0;  ///< wall clock from graph to callable
 };
 
@@ -107,7 +109,9 @@ class CompiledGraph {
   /// From texts made elsewhere (an edited kernel, a test): one source per distinct kernel of the plan, in order of first use.
   CompiledGraph(Graph graph, fuse::Plan plan, std::vector<codegen::Generated> sources, Options options = {});
 
-  const Graph& graph() const { return graph_; }
+  const Graph& original() const { return original_; }  ///< as given
+  const Graph& graph() const { return graph_; }        ///< after the graph passes: what the plan's ids mean
+  const std::vector<PassDump>& graph_dumps() const { return graph_dumps_; }
   const fuse::Plan& plan() const { return plan_; }
   const Program& program() const { return program_; }
   const Options& options() const { return options_; }
@@ -136,7 +140,8 @@ class CompiledGraph {
     bool stride = false;
   };
 
-  Graph graph_;
+  Graph original_, graph_;
+  std::vector<PassDump> graph_dumps_;
   Options options_;
   fuse::Plan plan_;
   Program program_;

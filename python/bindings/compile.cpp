@@ -8,6 +8,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "callable.h"
@@ -22,11 +23,12 @@ namespace nb = nanobind;
 namespace fuselab::python {
 namespace {
 
+/// A list of names, or one string with commas.
 std::vector<std::string> strings(nb::handle value, const char* key) {
   std::vector<std::string> out;
   if (nb::isinstance<nb::str>(value)) {
-    std::string text = nb::cast<std::string>(value), item;
-    for (const char c : text + ",") {
+    std::string item;
+    for (const char c : nb::cast<std::string>(value) + ",") {
       if (c != ',') {
         if (c != ' ') item += c;
       } else if (!item.empty()) {
@@ -41,6 +43,12 @@ std::vector<std::string> strings(nb::handle value, const char* key) {
     if (!nb::isinstance<nb::str>(item)) fail("options.bad_value", "option '{}' holds something that is no string", key);
     out.push_back(nb::cast<std::string>(item));
   }
+  return out;
+}
+
+std::string joined(const std::vector<std::string>& items) {
+  std::string out;
+  for (const std::string& item : items) out += (out.empty() ? "" : ",") + item;
   return out;
 }
 
@@ -59,16 +67,33 @@ bool boolean(nb::handle value, const char* key) {
   return value.ptr() == Py_True;
 }
 
-std::string joined(const std::vector<std::string>& words) {
-  std::string out;
-  for (const std::string& w : words) out += (out.empty() ? "" : ",") + w;
-  return out;
-}
-
 struct Parsed {
   runtime::Options options;
   const DLPackExchangeAPI* api = nullptr;
 };
+
+/// The API's name of a flag, and the flag (fuselab/fuse/flags.h), whose parser checks the value.
+constexpr std::pair<const char*, const char*> kFlags[] = {{"enable_autofuse", "enable_autofuse"},
+                                                          {"fuse", "autofuse_enable_pass"},
+                                                          {"no_fuse", "autofuse_disable_pass"},
+                                                          {"max_fusion_size", "max_fusion_size"},
+                                                          {"recomputation_threshold", "recomputation_threshold"},
+                                                          {"keep_dtype", "autofuse_enhance_precision_blacklist"},
+                                                          {"debug_dir", "debug_dir"}};
+
+std::string flag_value(nb::handle v, const char* key) {
+  if (PyBool_Check(v.ptr())) return v.ptr() == Py_True ? "true" : "false";
+  if (PyLong_Check(v.ptr())) return std::to_string(integer(v, key, 0));
+  return joined(strings(v, key));
+}
+
+void check_passes(const std::vector<std::string>& names) {
+  std::vector<std::string> known = simplify_pass_names();
+  known.push_back("simplify");  // the kernel pass; the precision passes are the contract and cannot be skipped
+  for (const std::string& n : names)
+    if (std::find(known.begin(), known.end(), n) == known.end())
+      fail("options.bad_value", "option 'skip_passes': there is no pass '{}' to skip; there are {}", n, joined(known));
+}
 
 Parsed parse_options(const nb::dict& from) {
   Parsed out;
@@ -78,24 +103,17 @@ Parsed parse_options(const nb::dict& from) {
     const std::string key = nb::cast<std::string>(k);
     const char* name = key.c_str();
     if (v.is_none()) continue;
-    if (key == "precision") {
+    const auto* flag = std::find_if(std::begin(kFlags), std::end(kFlags), [&](const auto& f) { return key == f.first; });
+    if (key == "no_fuse" && PyBool_Check(v.ptr())) {
+      flags["enable_autofuse"] = v.ptr() == Py_True ? "false" : "true";
+    } else if (flag != std::end(kFlags)) {
+      flags[flag->second] = key == "debug_dir" && nb::isinstance<nb::str>(v) ? nb::cast<std::string>(v) : flag_value(v, name);
+    } else if (key == "precision") {
       const std::string mode = nb::isinstance<nb::str>(v) ? nb::cast<std::string>(v) : "";
       if (mode != "block" && mode != "eager") fail("options.bad_value", "option 'precision' is \"block\" or \"eager\"");
       o.codegen.precision = mode == "eager" ? codegen::Precision::eager : codegen::Precision::block;
-    } else if (key == "enable_fuse") {
-      flags["enable_autofuse"] = boolean(v, name) ? "true" : "false";
-    } else if (key == "fuse") {
-      const std::string classes = joined(strings(v, name));
-      flags["autofuse_enable_pass"] = classes.empty() ? "elemwise" : classes;
-    } else if (key == "no_fuse") {
-      if (PyBool_Check(v.ptr())) flags["enable_autofuse"] = v.ptr() == Py_True ? "false" : "true";
-      else flags["autofuse_disable_pass"] = joined(strings(v, name));
-    } else if (key == "max_fusion_size" || key == "recomputation_threshold") {
-      flags[key] = std::to_string(integer(v, name, 0));
-    } else if (key == "keep_dtype") {
-      flags["autofuse_enhance_precision_blacklist"] = joined(strings(v, name));
     } else if (key == "skip_passes") {
-      o.codegen.skip_passes = strings(v, name);
+      check_passes(o.codegen.skip_passes = strings(v, name));
     } else if (key == "opt_level") {
       o.codegen.opt_level = static_cast<int>(integer(v, name, 0));
     } else if (key == "threads") {
@@ -104,17 +122,22 @@ Parsed parse_options(const nb::dict& from) {
       o.compile_threads = static_cast<int>(integer(v, name, 0));
     } else if (key == "read_cache") {
       o.jit.read_cache = boolean(v, name);
+    } else if (key == "dumps") {
+      o.dumps = boolean(v, name);
     } else if (key == "exchange_api") {
       if (!PyCapsule_IsValid(v.ptr(), "dlpack_exchange_api")) fail("options.bad_value", "option 'exchange_api' is a dlpack_exchange_api capsule");
       out.api = static_cast<const DLPackExchangeAPI*>(PyCapsule_GetPointer(v.ptr(), "dlpack_exchange_api"));
     } else {
-      fail("options.unknown", "unknown option '{}' for compile_graph", key);
+      std::string known;
+      for (const auto& f : kFlags) known += std::string(f.first) + ", ";
+      fail("options.unknown", "unknown option '{}'; there are {}precision, skip_passes, opt_level, threads, compile_threads, read_cache, dumps, exchange_api",
+           key, known);
     }
   }
-  // The call beats AUTOFUSE_FLAGS; both are checked by the one parser of the flags.
-  const fuse::Flags resolved = fuse::resolve({fuse::environment_settings(), fuse::named_settings(flags, fuse::Origin::api)});
-  o.fuse = resolved.fuse;
-  o.codegen.keep_dtype = resolved.keep_dtype;
+  const fuse::Flags chosen = fuse::resolve({fuse::environment_settings(), fuse::named_settings(flags, fuse::Origin::api)});
+  o.fuse = chosen.fuse;
+  o.codegen.keep_dtype = chosen.keep_dtype;
+  o.dumps = o.dumps || chosen.debug;
   return out;
 }
 
@@ -205,6 +228,7 @@ nb::dict explain(nb::handle callable) {
   out["reasons"] = reasons;
   nb::dict timing;
   const runtime::Timing& t = g.timing();
+  timing["simplify"] = t.simplify;
   timing["fuse"] = t.fuse;
   timing["codegen"] = t.codegen;
   timing["compile"] = t.compile;
@@ -289,7 +313,7 @@ void add_compile(nb::module_& m) {
         "A callable from a graph in text form. `externs[k]` runs the nodes `extern(..., call=k)`.");
   m.def("explain", &explain, nb::arg("compiled"), "Steps, reasons, counts and the time of each phase of a compiled graph.");
   m.def("kernels", &kernel_texts, nb::arg("compiled"), "The texts of each distinct kernel of a compiled graph.");
-  m.def("graph_text", [](nb::handle callable) { return print_graph(graph_of(callable.ptr()).graph()); }, nb::arg("compiled"));
+  m.def("graph_text", [](nb::handle callable) { return print_graph(graph_of(callable.ptr()).original()); }, nb::arg("compiled"));
   m.def("describe", &describe, nb::arg("array"), "(dtype, sizes, strides in elements) of any array a compiled graph takes.");
   m.def("value_types", &value_types, nb::arg("text"), "name -> (dtype, sizes, strides) for every value of a graph text.");
   m.def("parse_graph", [](const std::string& text, const std::string& file) { return print_graph(parse_graph(text, file)); }, nb::arg("text"),

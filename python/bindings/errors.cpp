@@ -5,11 +5,12 @@
 #include <string>
 
 #include "fuselab/core/error.h"
+#include "fuselab/core/warn.h"
 
 namespace fuselab::python {
 namespace {
 
-PyObject *error_type, *division_type, *index_type, *memory_type;
+PyObject *error_type, *division_type, *index_type, *memory_type, *warning_type;
 
 // Error(code, message), so that the Python side raises the same exceptions; copies and pickles keep the code.
 constexpr const char* kTypes = R"(
@@ -26,6 +27,8 @@ class IndexRange(Error, IndexError):
     """An index was out of range inside a kernel."""
 class OutOfMemory(Error, MemoryError):
     """The system has no memory for a result."""
+class FuselabWarning(UserWarning):
+    """What the user should know though the work goes on."""
 )";
 
 PyObject* type_for(const std::string& code) {
@@ -58,6 +61,16 @@ void add_exceptions(PyObject* module) {
   division_type = take("DivisionByZero");
   index_type = take("IndexRange");
   memory_type = take("OutOfMemory");
+  warning_type = take("FuselabWarning");
+  // Warnings of the library, from any thread, become Python's; where the user turned those into errors, they are errors.
+  set_warning_handler([](const std::string&, const std::string& message) {
+    if (!Py_IsInitialized()) return;
+    const PyGILState_STATE state = PyGILState_Ensure();
+    const bool raised = PyErr_WarnEx(warning_type, message.c_str(), 1) != 0;
+    if (raised) PyErr_Clear();
+    PyGILState_Release(state);
+    if (raised) throw Error("warning.error", message);
+  });
   Py_DECREF(scope);
 }
 

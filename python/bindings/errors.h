@@ -8,7 +8,7 @@ namespace fuselab::python {
 struct PythonError {};
 
 /// Makes the exception types and adds them to the module: Error(code, message), DivisionByZero (also a ZeroDivisionError), IndexRange (also an
-/// IndexError), OutOfMemory (also a MemoryError).
+/// IndexError), OutOfMemory (also a MemoryError), FuselabWarning. The library's warnings become Python's.
 void add_exceptions(PyObject* module);
 
 /// Sets the Python error for the C++ exception in flight. Call inside a catch block.
