@@ -84,7 +84,8 @@ constexpr std::pair<const char*, const char*> kFlags[] = {{"enable_autofuse", "e
 std::string flag_value(nb::handle v, const char* key) {
   if (PyBool_Check(v.ptr())) return v.ptr() == Py_True ? "true" : "false";
   if (PyLong_Check(v.ptr())) return std::to_string(integer(v, key, 0));
-  return joined(strings(v, key));
+  const std::string names = joined(strings(v, key));
+  return names.empty() && std::string_view(key) == "fuse" ? "elemwise" : names;  // elemwise is always among them
 }
 
 void check_passes(const std::vector<std::string>& names) {
