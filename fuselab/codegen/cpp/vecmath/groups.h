@@ -10,6 +10,12 @@ using Group = std::vector<Function>;
 const Group& f32_exponentials();
 const Group& f32_logarithms();
 const Group& f32_error_functions();
+const Group& f32_through_f64();
 const Group& trigonometric();
+const Group& f64_exponentials();
+const Group& f64_logarithms();
+const Group& f64_trigonometric();
+const Group& f64_error_functions();
+const Group& roots();
 
 }  // namespace fuselab::codegen::vecmath
