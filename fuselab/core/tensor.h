@@ -55,9 +55,9 @@ class Tensor {
   std::int64_t offset_of(std::int64_t linear) const;
   void* at(std::int64_t linear) const { return static_cast<char*>(data_) + offset_of(linear) * size_of(dtype_); }
   double get(std::int64_t linear) const { return load_double(dtype_, at(linear)); }
-  void set(std::int64_t linear, double value) { store_double(dtype_, at(linear), value); }
+  void set(std::int64_t linear, double value) const { store_double(dtype_, at(linear), value); }
   std::int64_t get_int(std::int64_t linear) const { return load_int(dtype_, at(linear)); }
-  void set_int(std::int64_t linear, std::int64_t value) { store_int(dtype_, at(linear), value); }
+  void set_int(std::int64_t linear, std::int64_t value) const { store_int(dtype_, at(linear), value); }
 
   Tensor contiguous_copy() const;       ///< always a fresh, owning copy of the bits in row-major order
   Tensor clone() const;                 ///< a fresh copy with the same strides

@@ -296,7 +296,7 @@ Array run_integers(const Node& node, const Type& type, const std::vector<Source>
   const bool divides = divides_integers(op);
   std::array<std::int64_t, kMaxArgs> x;
   const auto call = [&] {
-    if (divides && x[1] == 0) fail("run.division_by_zero", "{}: integer division by zero", op.name);
+    if (divides && x[1] == 0) fail("call.division_by_zero", "{}: integer division by zero", op.name);
     return op.exact(std::span<const std::int64_t>(x.data(), in.size()), attrs, arguments);
   };
   for (std::int64_t i = 0; i < count; ++i) {

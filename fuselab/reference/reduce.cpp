@@ -338,7 +338,7 @@ class Batch {
 void refuse_empty(const ops::Op& op, const Setup& s) {
   if (s.rows.n > 0 || s.rows.rows == 0 || !s.per_row[0]) return;
   for (const char* start : {"rmax(", "rmin(", "rargmax(", "rargmin("}) {
-    if (op.lower.starts_with(start)) fail("run.empty_reduction", "{} over a dimension of size 0 has no value", op.name);
+    if (op.lower.starts_with(start)) fail("call.empty_reduction", "{} over a dimension of size 0 has no value", op.name);
   }
 }
 

@@ -10,6 +10,7 @@
 #include "fuselab/core/version.h"
 #include "fuselab/ops/table_json.h"
 #include "fuselab/runtime/pool.h"
+#include "numerics.h"
 #include "tensors.h"
 
 namespace nb = nanobind;
@@ -33,6 +34,7 @@ NB_MODULE(_core, m) {
     throw nb::python_error();
   }
   python::add_compile(m);
+  python::add_numerics(m);
   m.def("op_table", &ops::table_json, "The op table as JSON (fuselab/ops/table_json.h).");
 
   m.def("empty_cache", &runtime::empty_pool, "Gives idle result memory back to the system.");
