@@ -49,7 +49,9 @@ std::vector<Source> sources(const Node& node, const std::vector<Argument>& args,
     Source& s = out[k];
     const ops::ArgSpec& spec = node.op->args[k];
     if (args[k].number) {
-      s.number = number_as(*args[k].number, is_float(compute) ? compute : DType::f64);
+      // A number in a decision is rounded like a tensor of the arguments' dtype (R3).
+      const DType own = node.op->decides && spec.decides && is_float(arguments) ? arguments : compute;
+      s.number = number_as(*args[k].number, is_float(compute) ? own : DType::f64);
       s.integer = integer_of(*args[k].number, arguments);
     } else if (!args[k].array) {
       s.number = spec.absent;
@@ -353,7 +355,7 @@ std::vector<Array> run_pointwise(const Graph& g, const Node& node, const std::ve
   if (args.size() > kMaxArgs) fail("reference.op", "{} has more than {} arguments", op.name, kMaxArgs);
   const std::vector<std::int64_t> sizes = constant_sizes(type.sizes);
   const std::vector<Source> in = sources(node, args, sizes, compute, arguments);
-  const Attrs attrs = attributes_in(node, compute);
+  const Attrs attrs = attributes_in(node, op.decides ? arguments : compute);
   if (!is_float(arguments)) return {run_integers(node, type, in, attrs, arguments, policy)};
   if (!op.fp64) fail("reference.op", "{} has no fp64 meaning in the table", op.name);
 
@@ -361,8 +363,8 @@ std::vector<Array> run_pointwise(const Graph& g, const Node& node, const std::ve
   const bool is_cast = op.type == ops::TypeRule::attr_dtype;
   const bool to_number = is_float(type.dtype);
   const DType rounding = is_cast && to_number ? type.dtype : compute;
-  // A decision inside a formula (the quotient of remainder) is taken on rounded intermediates: half an ULP to either side.
-  const bool inner_decision = op.decides && to_number && !is_cast && op.ulp > 0;
+  // trunc(a / b) truncates a rounded quotient: just below an integer it may be that integer.
+  const bool inner_decision = op.lower.starts_with("trunc(") && op.lower.find('/') != std::string::npos;
   Builder out(type.dtype, sizes, count);
   Evaluation eval(op, attrs, in.size());
   for (std::size_t k = 0; k < in.size(); ++k) eval.ends_only[k] = in[k].ends_only;
@@ -415,13 +417,10 @@ std::vector<Array> run_pointwise(const Graph& g, const Node& node, const std::ve
     }
     if (inner_decision) {
       const std::array<Ball, kMaxArgs> keep = eval.args;
-      for (std::size_t k = 0; k < in.size(); ++k) {
-        const double half = in[k].ends_only ? 0 : 0.5 * ulp_of(compute, eval.args[k].v);
-        if (!std::isfinite(half)) continue;
-        eval.args[k].lo -= half;
-        eval.args[k].hi += half;
-        spread = std::max(spread, 2 * half);
-      }
+      const double away = 1 + (compute == DType::f64 ? 0x1p-53 : 0x1p-24);
+      eval.args[0].lo *= away;
+      eval.args[0].hi *= away;
+      spread = std::max(spread, 4 * ulp_of(compute, eval.args[0].v));
       double lo = 0, hi = 0;
       eval.range(lo, hi);
       eval.args = keep;

@@ -348,7 +348,7 @@ std::vector<Array> run_reduce(const Graph& g, const Node& node, const std::vecto
   const ops::Op& op = *node.op;
   const DType arguments = argument_type(g, node), compute = compute_type(arguments);
   const Setup s = prepare(g, node, args, compute);
-  const Attrs attrs = attributes_in(node, compute);
+  const Attrs attrs = attributes_in(node, op.decides ? arguments : compute);
   refuse_empty(op, s);
   if (!is_float(arguments)) return run_integer_rows(node, s, attrs, arguments);
   if (!op.fp64_row) fail("reference.op", "{} has no fp64 meaning in the table", op.name);
