@@ -1,0 +1,26 @@
+// Tensors for a graph's inputs: from files or made from a seed.
+#pragma once
+#include <map>
+#include <string>
+#include <vector>
+
+#include "fuselab/core/tensor.h"
+#include "fuselab/graph/graph.h"
+
+namespace fuselab::cli {
+
+using Symbols = std::map<std::string, std::int64_t>;
+
+/// Normal numbers for floats, small non-zero integers, a fair coin for bool; the same seed gives the same data everywhere.
+/// The tensor has the strides of the type. Throws Error("call.symbol") for a size without a value.
+Tensor random_tensor(const Type& type, const Symbols& symbols, std::uint64_t seed);
+
+/// All inputs: `given` is "name=FILE.npy" or "name=random"; inputs not named are random when `fill`, else an error (UsageError).
+/// `symbols` are values for symbolic sizes; those that files fix are added.
+std::vector<Tensor> make_inputs(const Graph& g, const std::vector<std::string>& given, Symbols& symbols, std::uint64_t seed,
+                                bool fill);
+
+/// The values of the graph's `B: size` parameters, in order. UsageError when one is missing.
+std::vector<std::int64_t> size_arguments(const Graph& g, const Symbols& symbols);
+
+}  // namespace fuselab::cli

@@ -1,0 +1,32 @@
+// One kernel on its own: launched on tensors, and judged against the fp64 reference and the operators one by one.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "cli/inputs.h"
+#include "fuselab/codegen/source.h"
+#include "fuselab/core/tensor.h"
+#include "fuselab/graph/graph.h"
+#include "fuselab/jit/jit.h"
+
+namespace fuselab::cli {
+
+/// Runs the kernel over outputs that are first filled with `poison`. Inputs in the order and with the strides of the fragment.
+/// Throws Error("call.division_by_zero" | "call.index_range") as the kernel reports.
+std::vector<Tensor> launch(const jit::Kernel& kernel, const codegen::Source& source, const Graph& fragment,
+                           const std::vector<Tensor>& inputs, const Symbols& symbols, std::uint8_t poison);
+
+struct KernelCheck {
+  std::string kernel;
+  std::vector<std::string> lines;   ///< the lines that tools parse, in the order of spec/repro
+  std::vector<std::string> failed;  ///< outputs that failed
+  std::vector<std::string> warnings;
+  bool passed() const { return failed.empty(); }
+};
+
+/// The verdict on a kernel's text: its results over two poison patterns, the fragment's fp64 value with its error bound, and the
+/// fragment run operator by operator. `path` names the kernel's results in the lines ("artifact").
+KernelCheck check_kernel(const Graph& fragment, const codegen::Source& source, const std::vector<Tensor>& inputs,
+                         const Symbols& symbols, const std::string& path, bool read_cache);
+
+}  // namespace fuselab::cli
