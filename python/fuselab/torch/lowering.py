@@ -257,6 +257,8 @@ class _Lowering:
             words.append(word)
         words += [f"{k}={table.attr_text(kind, v)}" for k, (kind, v) in attrs.items()]
         left = ", ".join(f"{n}: {self.type_text(v)}" for n, v in zip(names, vals))
+        if row.kind == "pointwise" and _meta_strides_doubtful(operands):
+            left = names[0]
         return before + [f"  {left} = {row.name}({', '.join(words)})"]
 
     def operand(self, value, convert):
@@ -356,6 +358,13 @@ def _contiguous(sizes, strides):
             return False
         step = step * _expr(size)
     return True
+
+
+def _meta_strides_doubtful(operands):
+    """PyTorch's shape functions convert operands of other types first, which can change the strides they predict (copysign
+    of a transposed f16 and an f32): then the table's own rule, which is eager's, decides."""
+    vals = [v.meta["val"] for v in operands if table.is_tensor(v)]
+    return len({v.dtype for v in vals}) > 1 and not all(_contiguous(v.shape, v.stride()) for v in vals)
 
 
 def _identity_of(node):
