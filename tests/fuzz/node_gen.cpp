@@ -24,6 +24,7 @@ class NodeGenerator {
     for (const ops::AttrSpec& a : op_.attrs) attribute(a);
     for (std::size_t i = 0; i < op_.args.size(); ++i) node_.args.push_back(operand(i));
     keep_defined();
+    keep_integers();
     return std::move(node_);
   }
 
@@ -236,6 +237,22 @@ class NodeGenerator {
     Node probe = node_;
     infer(g_, probe);
     if (!is_float(argument_type(g_, probe))) node_.args[1] = Scalar(std::int64_t{1 + random_.below(5)});
+  }
+
+  /// Numbers in attributes of an integer operator are integers, and not negative where it is unsigned.
+  void keep_integers() {
+    Node probe = node_;
+    infer(g_, probe);
+    const DType t = argument_type(g_, probe);
+    if (is_float(t)) return;
+    for (const ops::AttrSpec& a : op_.attrs) {
+      if (a.type != AttrType::scalar) continue;
+      Attr& value = probe.attrs.at(a.name);
+      if (std::holds_alternative<double>(value)) value = static_cast<std::int64_t>(std::get<double>(value));
+      const auto* whole = std::get_if<std::int64_t>(&value);
+      if (whole != nullptr && *whole < 0 && (t == DType::u8 || is_bool(t))) value = std::int64_t{0};
+      node_.attrs[a.name] = value;
+    }
   }
 
   Graph& g_;
