@@ -109,6 +109,31 @@ void add_math(std::vector<Op>& t) {
       .aten("atan2.default")
       .names("", "Atan2", "Atan2")
       .doc("Angle of the point (other, self), in (-pi, pi].", t);
+  // Equal infinities are their own result: their difference would be NaN.
+  pointwise("logaddexp", "self, other")
+      .lower("select((self == other) & isinf(self), self, max(self, other) + log1p(exp(-abs(self - other))))")
+      .lower_int("-")
+      .fp64([](D a, A) {
+        if (std::isnan(a[0]) || std::isnan(a[1])) return kNan;
+        const double high = std::fmax(a[0], a[1]), low = std::fmin(a[0], a[1]);
+        return std::isinf(high) ? high : high + std::log1p(std::exp(low - high));
+      })
+      .ulp(2)
+      .monotone()
+      .special("inf inf -> inf; -inf -inf -> -inf; inf -inf -> inf; nan 1 -> nan; 1 nan -> nan; -inf 2 -> 2")
+      .aten("logaddexp.default")
+      .doc("log(exp(self) + exp(other)) without overflow.", t);
+  pointwise("xlogy", "self, other")
+      .type(TypeRule::promote_float)
+      .lower("select((self == 0) & !isnan(other), 0.0, self * log(other))")
+      .fp64([](D a, A) { return std::isnan(a[1]) ? kNan
+                                : a[0] == 0      ? 0
+                                                 : a[0] * std::log(a[1]); })
+      .ulp(1.5)
+      .special("0 0 -> 0; 0 inf -> 0; 0 nan -> nan; nan 1 -> nan; 1 0 -> -inf; 1 -1 -> nan; 2 1 -> 0")
+      .aten("xlogy.Tensor, xlogy.Scalar_Self, xlogy.Scalar_Other")
+      .names("", "Xlogy", "Xlogy")
+      .doc("self * log(other), 0 where self is 0.", t);
   // Number exponents take the forms eager takes, which differ from C's pow at -0 and -inf.
   pointwise("pow", "self, exponent")
       .strides(StrideRule::base_number)

@@ -91,7 +91,7 @@ void add_norm_gradients(std::vector<Op>& t) {
       .aten_result(0)
       .names("", "GroupNormGrad", "GroupNormGrad")
       .doc("Gradient of group_norm's input.", t);
-  gradient("batch_norm_backward_input", "grad_out!, input!, mean%, rstd%, weight^?1", ShapeRule::same, ReduceDims::batch)
+  gradient("batch_norm_backward_input", "grad_out!, input!, mean%^, rstd%^, weight^?1", ShapeRule::same, ReduceDims::batch)
       .aten_name("mean", "save_mean")
       .aten_name("rstd", "save_invstd")
       .lower(kInputGradient)
@@ -101,7 +101,7 @@ void add_norm_gradients(std::vector<Op>& t) {
       .aten_result(0)
       .names("", "BNTrainingReduceGrad", "BNTrainingReduceGrad")
       .doc("Gradient of batch_norm_training's input.", t);
-  gradient("batch_norm_backward_weight", "grad_out!, input!, mean%, rstd%", ShapeRule::row, ReduceDims::batch)
+  gradient("batch_norm_backward_weight", "grad_out!, input!, mean%^, rstd%^", ShapeRule::row, ReduceDims::batch)
       .aten_name("mean", "save_mean")
       .aten_name("rstd", "save_invstd")
       .lower("rsum(grad_out * ((input - mean) * rstd))")

@@ -83,6 +83,7 @@ void add_reductions(std::vector<Op>& t) {
   reduction("amax", "self!")
       .type(TypeRule::first)
       .lower("rmax(self)")
+      .lower_bool("rany(self)")
       .fp64_row([](DRows a, DOut r, A) { r[0][0] = a[0][largest(a[0])]; })
       .exact_row([](IRows a, IOut r, A) { r[0][0] = a[0][largest(a[0])]; })
       .ulp(0)
@@ -93,6 +94,7 @@ void add_reductions(std::vector<Op>& t) {
   reduction("amin", "self!")
       .type(TypeRule::first)
       .lower("rmin(self)")
+      .lower_bool("rall(self)")
       .fp64_row([](DRows a, DOut r, A) { r[0][0] = a[0][smallest(a[0])]; })
       .exact_row([](IRows a, IOut r, A) { r[0][0] = a[0][smallest(a[0])]; })
       .ulp(0)
@@ -102,6 +104,7 @@ void add_reductions(std::vector<Op>& t) {
       .doc("Smallest element; NaN if any is.", t);
   extreme_with_index("max_dim", "max.dim")
       .lower("rmax(self), rargmax(self)")
+      .lower_bool("rany(self), rargmax(cast_u8(self))")
       .fp64_row([](DRows a, DOut r, A) {
         const std::size_t i = largest(a[0]);
         r[0][0] = a[0][i];
@@ -116,6 +119,7 @@ void add_reductions(std::vector<Op>& t) {
       .doc("Largest element along a dimension and its index: the first of ties, the first NaN if there is one.", t);
   extreme_with_index("min_dim", "min.dim")
       .lower("rmin(self), rargmin(self)")
+      .lower_bool("rall(self), rargmin(cast_u8(self))")
       .fp64_row([](DRows a, DOut r, A) {
         const std::size_t i = smallest(a[0]);
         r[0][0] = a[0][i];

@@ -38,6 +38,32 @@ void add_select(std::vector<Op>& t) {
       .aten("maximum.default")
       .names("Max", "Maximum", "Maximum")
       .doc("The larger argument; NaN if either is; -0 is below +0.", t);
+  pointwise("fmin", "self, other")
+      .lower("select(isnan(self), other, select(isnan(other), self, min(self, other)))")
+      .lower_int("min(self, other)")
+      .lower_bool("self & other")
+      .fp64([](D a, A) { return std::isnan(a[0])   ? a[1]
+                                : std::isnan(a[1]) ? a[0]
+                                                   : smaller(a[0], a[1]); })
+      .exact([](I a, A, DType) { return std::min(a[0], a[1]); })
+      .ulp(0)
+      .monotone()
+      .special("nan 1 -> 1; 1 nan -> 1; nan nan -> nan; inf -inf -> -inf")
+      .aten("fmin.default")
+      .doc("The smaller argument; the other one if one is NaN.", t);
+  pointwise("fmax", "self, other")
+      .lower("select(isnan(self), other, select(isnan(other), self, max(self, other)))")
+      .lower_int("max(self, other)")
+      .lower_bool("self | other")
+      .fp64([](D a, A) { return std::isnan(a[0])   ? a[1]
+                                : std::isnan(a[1]) ? a[0]
+                                                   : larger(a[0], a[1]); })
+      .exact([](I a, A, DType) { return std::max(a[0], a[1]); })
+      .ulp(0)
+      .monotone()
+      .special("nan 1 -> 1; 1 nan -> 1; nan nan -> nan; inf -inf -> inf")
+      .aten("fmax.default")
+      .doc("The larger argument; the other one if one is NaN.", t);
   // A value equal to the bound stays itself (clamp(-0.0, min=0.0) is -0.0), a NaN bound gives NaN, max wins over min.
   pointwise("clamp", "self, min, max")
       .strides(StrideRule::tensors)
@@ -80,6 +106,19 @@ void add_select(std::vector<Op>& t) {
       .special("nan 0 -> nan; -5 0 -> -5; 5 0 -> 0; 1 nan -> nan; inf 1 -> 1")
       .aten("clamp_max.default, clamp_max.Tensor, clamp.default, clamp.Tensor")
       .doc("The argument, but not above max.", t);
+  pointwise("heaviside", "self, values")
+      .lower("select(self == 0, values, select(self > 0, 1.0, 0.0))")
+      .lower_int("select(self == 0, values, select(self > 0, 1, 0))")
+      .lower_bool("self | values")
+      .fp64([](D a, A) { return a[0] == 0  ? a[1]
+                                : a[0] > 0 ? 1.0
+                                           : 0.0; })
+      .exact([](I a, A, DType) { return a[0] == 0 ? a[1] : std::int64_t{a[0] > 0}; })
+      .ulp(0)
+      .decides()
+      .special("0 7 -> 7; -0 7 -> 7; 1 7 -> 1; -1 7 -> 0; nan 7 -> 0; inf nan -> 1; 0 nan -> nan")
+      .aten("heaviside.default")
+      .doc("0 for negative, 1 for positive arguments, values where the argument is 0.", t);
   pointwise("where", "condition!, self, other")
       .type(TypeRule::where_)
       .lower("select(condition, self, other)")
