@@ -83,7 +83,16 @@ INSTANTIATE_TEST_SUITE_P(Types, SpecialValues, testing::Values(DType::f32, DType
 
 class EveryValue : public testing::TestWithParam<DType> {};
 
-/// f16 and bf16 results are the correctly rounded ones.
+/// The f32 result is rounded once more, so a value within the f32 error of a tie may go either way: a handful of the 2^16.
+bool nearly_tied(DType t, double got, double exact, double ulp) {
+  if (std::isnan(got) || std::isnan(exact)) return false;
+  const bool half = t == DType::f16;
+  const int exponent = std::max(exact == 0 ? -1000 : std::ilogb(exact), half ? -14 : -126);
+  const double spacing = std::ldexp(1.0, exponent - (half ? 10 : 7));
+  return std::fabs(got - exact) <= spacing * (0.5 + ulp * (half ? 0x1p-13 : 0x1p-16));
+}
+
+/// f16 and bf16 results are the correctly rounded ones, but for ties in f32.
 TEST_P(EveryValue, OfAUnaryFunctionIsCorrectlyRounded) {
   Tensor x(GetParam(), {65536, 1});
   for (int i = 0; i < 65536; ++i) {
@@ -102,16 +111,22 @@ TEST_P(EveryValue, OfAUnaryFunctionIsCorrectlyRounded) {
       ADD_FAILURE() << e.what();
       continue;
     }
-    int wrong = 0;
+    int wrong = 0, tied = 0;
     double first = 0, got = 0, wanted = 0;
     for (int i = 0; i < 65536; ++i) {
       const double argument = x.get(i);
       Tensor want(y.dtype(), {1});
-      want.set(0, op.fp64(std::span<const double>(&argument, 1), defaults(op)));
+      const double exact = op.fp64(std::span<const double>(&argument, 1), defaults(op));
+      want.set(0, exact);
       if (same(y.get(i), want.get(0))) continue;
+      if (is_float(y.dtype()) && nearly_tied(y.dtype(), y.get(i), exact, op.ulp)) {
+        tied += y.get(i) != want.get(0) ? 1 : 0;  // the sign of a result that underflows in f32 already is not counted
+        continue;
+      }
       if (wrong++ == 0) first = argument, got = y.get(i), wanted = want.get(0);
     }
     EXPECT_EQ(wrong, 0) << "first at " << first << ": " << got << ", should be " << wanted;
+    EXPECT_LE(tied, 12);
   }
 }
 

@@ -69,7 +69,10 @@ std::string compute_text(const kernel::Kernel& k, const Stmt& s, const std::vect
   const std::string b = args.size() > 1 ? args[1] : "";
   if (auto it = kArithmetic.find(op); it != kArithmetic.end()) return arithmetic(it->second, t, a, b);
   if (auto it = kCompare.find(op); it != kCompare.end()) return comparison(it->second, t, a, b);
-  if (auto it = kBits.find(op); it != kBits.end()) return fmt::format("({} {} {})", a, it->second, b);
+  if (auto it = kBits.find(op); it != kBits.end()) {
+    const bool kept = op[0] == 'b' && (t == DType::i32 || t == DType::i64);  // see fl_keep
+    return fmt::format("{}({} {} {})", kept ? "fl_keep" : "", a, it->second, b);
+  }
   if (op == "not" || op == "bnot") return fmt::format("~{}", a);
   if (op == "select") return select(a, b, args[2], t);
   if (is_float(t)) {

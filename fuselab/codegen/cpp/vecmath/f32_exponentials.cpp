@@ -235,7 +235,7 @@ FL_INLINE f32x16 fl_mish_f32(f32x16 x) {
   f32x16 e = fl_fma(-q, d, n) + fl_fma(-q, (2.0f - d) + (n + nl), nl);
   f32x16 y = fl_fma(x, q, x * (e * d1));
   if (fl_any(!(fl_abs(x) <= 20.0f))) {
-    f32x16 low = x * 0x1p-40f * fl_scale_f32(s, lo, x < 0.0f & x > -120.0f ? fl_bits(shifted) - 0x4b400000 + 40 : 0);
+    f32x16 low = x * 0x1p-40f * fl_scale_f32(s, lo, x < 0.0f & x >= -120.0f ? fl_bits(shifted) - 0x4b400000 + 40 : 0);
     y = x > 20.0f ? x : x < -120.0f ? x * 0.0f : x < -20.0f ? low : y;
   }
   return fl_with_sign(y, x);

@@ -36,9 +36,31 @@ FL_INLINE f64x16 fl_to_f64(f32x16 x) { return __builtin_convertvector(x, f64x16)
 FL_INLINE f32x16 fl_to_f32(f64x16 x) { return __builtin_convertvector(x, f32x16); }
 FL_INLINE f32x16 fl_abs(f32x16 x) { return fl_float(fl_bits(x) & 0x7fffffff); }
 FL_INLINE f64x16 fl_abs(f64x16 x) { return fl_float(fl_bits(x) & 0x7fffffffffffffffl); }
-FL_INLINE f32x16 fl_with_sign(f32x16 x, f32x16 s) { return fl_float((fl_bits(x) & 0x7fffffff) | (fl_bits(s) & (i32)0x80000000)); }
+// LLVM 19 may fold a select between s and two bit operations that read s into one masked vpternlog with a broadcast constant, and
+// exchanges two operands on the way. It cannot look through this.
+#ifdef __AVX512F__
+typedef i64 i64x8 __attribute__((ext_vector_type(8)));
+FL_INLINE i32x16 fl_keep(i32x16 x) {
+  __asm__("" : "+v"(x));
+  return x;
+}
+FL_INLINE i64x16 fl_keep(i64x16 x) {
+  i64x8 low = x.lo, high = x.hi;
+  __asm__("" : "+v"(low));
+  __asm__("" : "+v"(high));
+  x.lo = low;
+  x.hi = high;
+  return x;
+}
+#else
+FL_INLINE i32x16 fl_keep(i32x16 x) { return x; }
+FL_INLINE i64x16 fl_keep(i64x16 x) { return x; }
+#endif
+FL_INLINE f32x16 fl_with_sign(f32x16 x, f32x16 s) {
+  return fl_float(fl_keep((fl_bits(x) & 0x7fffffff) | (fl_bits(s) & (i32)0x80000000)));
+}
 FL_INLINE f64x16 fl_with_sign(f64x16 x, f64x16 s) {
-  return fl_float((fl_bits(x) & 0x7fffffffffffffffl) | (fl_bits(s) & (i64)0x8000000000000000ul));
+  return fl_float(fl_keep((fl_bits(x) & 0x7fffffffffffffffl) | (fl_bits(s) & (i64)0x8000000000000000ul)));
 }
 FL_INLINE bool fl_any(i32x16 c) { return __builtin_reduce_or(c) != 0; }
 FL_INLINE bool fl_any(i64x16 c) { return __builtin_reduce_or(c) != 0; }
