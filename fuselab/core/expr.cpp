@@ -17,11 +17,16 @@ using Kind = Expr::Atom::Kind;
 
 const char* function_name(Kind k) {
   switch (k) {
-    case Kind::floordiv: return "floordiv";
-    case Kind::mod: return "mod";
-    case Kind::min: return "min";
-    case Kind::max: return "max";
-    case Kind::symbol: break;
+    case Kind::floordiv:
+      return "floordiv";
+    case Kind::mod:
+      return "mod";
+    case Kind::min:
+      return "min";
+    case Kind::max:
+      return "max";
+    case Kind::symbol:
+      break;
   }
   return "";
 }
@@ -61,11 +66,16 @@ std::string term_text(const Expr::Term& t, bool first) {
 
 bool atom_non_negative(const Expr::Atom& x) {
   switch (x.kind) {
-    case Kind::symbol: return true;
-    case Kind::floordiv: return x.a.non_negative() && x.b.non_negative();
-    case Kind::mod: return x.b.non_negative();
-    case Kind::min: return x.a.non_negative() && x.b.non_negative();
-    case Kind::max: return x.a.non_negative() || x.b.non_negative();
+    case Kind::symbol:
+      return true;
+    case Kind::floordiv:
+      return x.a.non_negative() && x.b.non_negative();
+    case Kind::mod:
+      return x.b.non_negative();
+    case Kind::min:
+      return x.a.non_negative() && x.b.non_negative();
+    case Kind::max:
+      return x.a.non_negative() || x.b.non_negative();
   }
   return false;
 }
@@ -78,10 +88,14 @@ std::int64_t atom_eval(const Expr::Atom& x, const std::map<std::string, std::int
   }
   const std::int64_t a = x.a.eval(env), b = x.b.eval(env);
   switch (x.kind) {
-    case Kind::floordiv: return expr_detail::floor_div(a, b);
-    case Kind::mod: return expr_detail::floor_mod(a, b);
-    case Kind::min: return std::min(a, b);
-    default: return std::max(a, b);
+    case Kind::floordiv:
+      return expr_detail::floor_div(a, b);
+    case Kind::mod:
+      return expr_detail::floor_mod(a, b);
+    case Kind::min:
+      return std::min(a, b);
+    default:
+      return std::max(a, b);
   }
 }
 
@@ -91,10 +105,14 @@ std::string atom_cpp(const Expr::Atom& x, const std::function<std::string(const 
   const bool plain = x.a.non_negative() && x.b.non_negative();  // C++ truncates; only then is it the same
   const std::string crosses = fmt::format("({0} % {1} != 0 && ({0} < 0) != ({1} < 0))", a, b);
   switch (x.kind) {
-    case Kind::floordiv: return plain ? fmt::format("({} / {})", a, b) : fmt::format("({0} / {1} - {2})", a, b, crosses);
-    case Kind::mod: return plain ? fmt::format("({} % {})", a, b) : fmt::format("({0} % {1} + ({2} ? {1} : 0))", a, b, crosses);
-    case Kind::min: return fmt::format("({0} < {1} ? {0} : {1})", a, b);
-    default: return fmt::format("({0} > {1} ? {0} : {1})", a, b);
+    case Kind::floordiv:
+      return plain ? fmt::format("({} / {})", a, b) : fmt::format("({0} / {1} - {2})", a, b, crosses);
+    case Kind::mod:
+      return plain ? fmt::format("({} % {})", a, b) : fmt::format("({0} % {1} + ({2} ? {1} : 0))", a, b, crosses);
+    case Kind::min:
+      return fmt::format("({0} < {1} ? {0} : {1})", a, b);
+    default:
+      return fmt::format("({0} > {1} ? {0} : {1})", a, b);
   }
 }
 
@@ -164,7 +182,8 @@ Expr ExprBuilder::from_terms(std::vector<Expr::Term> all) {
   r->constant = false;
   for (std::size_t i = 0; i < merged.size(); ++i) r->key += term_text(merged[i], i == 0);
   if (merged.size() > kMaxTerms || r->key.size() > kMaxText || merged[0].atoms.size() > kMaxDegree) {
-    fail("expr.too_large", "size expression '{}...' grows past {} characters; simplify the sizes", r->key.substr(0, 60), kMaxText);
+    fail("expr.too_large", "size expression '{}...' grows past {} characters; simplify the sizes", r->key.substr(0, 60),
+         kMaxText);
   }
   r->terms = std::move(merged);
   return wrap(std::move(r));
@@ -213,7 +232,8 @@ bool Expr::is_symbol() const {
 bool Expr::non_negative() const {
   if (rep_->constant) return rep_->value >= 0;
   return std::all_of(rep_->terms.begin(), rep_->terms.end(), [](const Term& t) {
-    return t.coefficient > 0 && std::all_of(t.atoms.begin(), t.atoms.end(), [](const AtomPtr& x) { return atom_non_negative(*x); });
+    return t.coefficient > 0 &&
+           std::all_of(t.atoms.begin(), t.atoms.end(), [](const AtomPtr& x) { return atom_non_negative(*x); });
   });
 }
 
@@ -277,10 +297,18 @@ Expr Expr::substitute(const std::map<std::string, Expr>& env) const {
           p = p * (it == env.end() ? symbol(x->key) : it->second);
           break;
         }
-        case Kind::floordiv: p = p * floordiv(x->a.substitute(env), x->b.substitute(env)); break;
-        case Kind::mod: p = p * mod(x->a.substitute(env), x->b.substitute(env)); break;
-        case Kind::min: p = p * min(x->a.substitute(env), x->b.substitute(env)); break;
-        case Kind::max: p = p * max(x->a.substitute(env), x->b.substitute(env)); break;
+        case Kind::floordiv:
+          p = p * floordiv(x->a.substitute(env), x->b.substitute(env));
+          break;
+        case Kind::mod:
+          p = p * mod(x->a.substitute(env), x->b.substitute(env));
+          break;
+        case Kind::min:
+          p = p * min(x->a.substitute(env), x->b.substitute(env));
+          break;
+        case Kind::max:
+          p = p * max(x->a.substitute(env), x->b.substitute(env));
+          break;
       }
     }
     sum = sum + p;

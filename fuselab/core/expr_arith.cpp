@@ -62,7 +62,8 @@ Expr floordiv_constant(const Expr& a, std::int64_t b) {
   if (b == 1) return outside + inside;
   if (inside.is_const()) return outside + Expr(expr_detail::floor_div(inside.value(), b));
   if (const auto* x = single_atom(inside); x && x->kind == Kind::floordiv) return outside + floordiv(x->a, x->b * Expr(b));
-  if (const auto* x = single_atom(inside); x && x->kind == Kind::mod && x->b.is_const() && x->b.value() > 0 && x->b.value() <= b) {
+  if (const auto* x = single_atom(inside);
+      x && x->kind == Kind::mod && x->b.is_const() && x->b.value() > 0 && x->b.value() <= b) {
     return outside;  // 0 <= mod < b
   }
   return outside + ExprBuilder::atom(Kind::floordiv, inside, Expr(b));
@@ -90,7 +91,8 @@ Expr mod_constant(const Expr& a, std::int64_t b) {
 namespace expr_detail {
 
 bool divide(const Expr::Term& a, const Expr::Term& b, Expr::Term& quotient) {
-  if (b.coefficient == 0 || (b.coefficient == -1 && a.coefficient == INT64_MIN) || a.coefficient % b.coefficient != 0) return false;
+  if (b.coefficient == 0 || (b.coefficient == -1 && a.coefficient == INT64_MIN) || a.coefficient % b.coefficient != 0)
+    return false;
   quotient.coefficient = a.coefficient / b.coefficient;
   quotient.atoms.clear();
   std::size_t j = 0;

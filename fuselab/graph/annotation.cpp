@@ -54,12 +54,15 @@ void check_type(const Type& t, const std::string& what) {
   __int128 count = 1, reach = 1;
   for (std::size_t i = 0; i < t.sizes.size(); ++i) {
     const Expr &size = t.sizes[i], &stride = t.strides[i];
-    if (size.is_const() && size.value() < 0) fail("graph.bad_type", "'{}' has the negative size {} in dimension {}", what, size.value(), i);
-    if (stride.is_const() && stride.value() < 0) fail("graph.bad_type", "'{}' has the negative stride {} in dimension {}", what, stride.value(), i);
+    if (size.is_const() && size.value() < 0)
+      fail("graph.bad_type", "'{}' has the negative size {} in dimension {}", what, size.value(), i);
+    if (stride.is_const() && stride.value() < 0)
+      fail("graph.bad_type", "'{}' has the negative stride {} in dimension {}", what, stride.value(), i);
     if (!size.is_const()) continue;
     empty = empty || size.is(0);
     if (count < kMaxBytes) count *= std::max<std::int64_t>(size.value(), 1);
-    if (stride.is_const() && reach < kMaxBytes) reach += static_cast<__int128>(std::max<std::int64_t>(size.value() - 1, 0)) * stride.value();
+    if (stride.is_const() && reach < kMaxBytes)
+      reach += static_cast<__int128>(std::max<std::int64_t>(size.value() - 1, 0)) * stride.value();
   }
   if (!empty && std::max(count, reach) * size_of(t.dtype) >= kMaxBytes) {
     fail("graph.too_large", "'{}' of type {} needs 2^62 bytes or more; use smaller sizes", what, t.str());
@@ -69,15 +72,16 @@ void check_type(const Type& t, const std::string& what) {
 Type apply_annotation(Graph& g, const Node& n, const Type& inferred, const Annotation& written) {
   const Type& w = written.type;
   if (w.dtype != inferred.dtype) {
-    fail("graph.dtype", "the result of {} is {}, but {} is written; correct the type or cast", operator_name(n), name(inferred.dtype),
-         name(w.dtype));
+    fail("graph.dtype", "the result of {} is {}, but {} is written; correct the type or cast", operator_name(n),
+         name(inferred.dtype), name(w.dtype));
   }
   bool fits = w.sizes.size() == inferred.sizes.size();
   for (std::size_t i = 0; fits && i < w.sizes.size(); ++i) {
     fits = w.sizes[i] == inferred.sizes[i] || !w.sizes[i].is_const() || !inferred.sizes[i].is_const();
   }
   if (!fits) {
-    fail("graph.shape", "the result of {} is {}, but {} is written; correct the sizes", operator_name(n), inferred.str(), w.str());
+    fail("graph.shape", "the result of {} is {}, but {} is written; correct the sizes", operator_name(n), inferred.str(),
+         w.str());
   }
   for (std::size_t i = 0; i < w.sizes.size(); ++i) {
     const std::pair<Expr, Expr> equal(inferred.sizes[i], w.sizes[i]);
@@ -90,13 +94,14 @@ Type apply_annotation(Graph& g, const Node& n, const Type& inferred, const Annot
   if (!written.has_strides) result.strides = view ? inferred.strides : contiguous_strides(w.sizes);
   if (view && !same_places(w.sizes, inferred.strides, result.strides)) {
     if (all_const(inferred.strides) && all_const(result.strides)) {
-      fail("graph.strides", "{} is a view with type {}, but {} is written; leave the strides out", operator_name(n), inferred.str(), w.str());
+      fail("graph.strides", "{} is a view with type {}, but {} is written; leave the strides out", operator_name(n),
+           inferred.str(), w.str());
     }
     result.strides = inferred.strides;  // a view's places follow from its argument; the text can only say them differently
   }
   if (!view && written.has_strides && may_overlap(result.sizes, result.strides)) {
-    fail("graph.strides", "the result of {} with type {} would write several elements to one place; use other strides", operator_name(n),
-         result.str());
+    fail("graph.strides", "the result of {} with type {} would write several elements to one place; use other strides",
+         operator_name(n), result.str());
   }
   return result;
 }

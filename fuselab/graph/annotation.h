@@ -14,8 +14,8 @@ struct Annotation {
 /// Throws Error("graph.too_large" | "graph.bad_type"); `what` names the value.
 void check_type(const Type& t, const std::string& what);
 
-/// The type of a result that was inferred as `inferred` and annotated. Throws Error("graph.dtype" | "graph.shape" | "graph.strides")
-/// when they contradict each other; adds to g.assumptions where sizes are equal only by the annotation's word.
+/// The type of a result that was inferred as `inferred` and annotated. Throws Error("graph.dtype" | "graph.shape" |
+/// "graph.strides") when they contradict each other; adds to g.assumptions where sizes are equal only by the annotation's word.
 Type apply_annotation(Graph& g, const Node& n, const Type& inferred, const Annotation& written);
 
 }  // namespace fuselab

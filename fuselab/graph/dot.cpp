@@ -30,7 +30,8 @@ std::string to_dot(const Graph& g, const Blocks& blocks) {
     s += fmt::format("  v{} [shape=ellipse, label=\"{}\"];\n", i, escaped(g.values[i].name + ": " + g.values[i].type.str()));
   }
   for (std::size_t b = 0; b < blocks.names.size(); ++b) {
-    s += fmt::format("  subgraph cluster_{} {{\n    label=\"{}\"; style=filled; color=\"#dde8f5\";\n", b, escaped(blocks.names[b]));
+    s += fmt::format("  subgraph cluster_{} {{\n    label=\"{}\"; style=filled; color=\"#dde8f5\";\n", b,
+                     escaped(blocks.names[b]));
     for (const Node& n : g.nodes) {
       if (block_of(n.id) == static_cast<int>(b)) s += "    " + node_line(g, n);
     }
@@ -40,15 +41,17 @@ std::string to_dot(const Graph& g, const Blocks& blocks) {
     const int b = block_of(n.id);
     if (b < 0 || b >= static_cast<int>(blocks.names.size())) s += "  " + node_line(g, n);
   }
-  const auto source = [&](ValueId v) { return g.values[v].producer < 0 ? fmt::format("v{}", v) : fmt::format("n{}", g.values[v].producer); };
+  const auto source = [&](ValueId v) {
+    return g.values[v].producer < 0 ? fmt::format("v{}", v) : fmt::format("n{}", g.values[v].producer);
+  };
   for (const Node& n : g.nodes) {
     for (const Operand& a : n.args) {
       if (const auto* v = std::get_if<ValueId>(&a)) s += fmt::format("  {} -> n{};\n", source(*v), n.id);
     }
   }
   for (std::size_t o = 0; o < g.outputs.size(); ++o) {
-    s += fmt::format("  o{} [shape=ellipse, style=bold, label=\"{}\"];\n  {} -> o{};\n", o, escaped("return " + g.values[g.outputs[o]].name),
-                     source(g.outputs[o]), o);
+    s += fmt::format("  o{} [shape=ellipse, style=bold, label=\"{}\"];\n  {} -> o{};\n", o,
+                     escaped("return " + g.values[g.outputs[o]].name), source(g.outputs[o]), o);
   }
   return s + "}\n";
 }

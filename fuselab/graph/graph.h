@@ -31,10 +31,10 @@ using NodeId = int;
 
 struct Value {
   ValueId id = -1;
-  std::string name;     ///< front-end name; unique in the graph
+  std::string name;  ///< front-end name; unique in the graph
   Type type;
-  NodeId producer = -1; ///< -1: a graph input
-  int result = 0;       ///< which result of the producer
+  NodeId producer = -1;  ///< -1: a graph input
+  int result = 0;        ///< which result of the producer
 };
 
 /// What a node reads: a value, a number, or nothing (an optional argument left out).
@@ -55,9 +55,9 @@ struct Graph {
   std::string name = "graph";
   std::vector<std::string> size_params;  ///< symbols given as explicit `B: size` parameters (may be bound by input sizes too)
   std::vector<ValueId> inputs;
-  std::vector<ValueId> outputs;          ///< may repeat a value, may name an input
-  std::vector<Value> values;             ///< index = id
-  std::vector<Node> nodes;               ///< topological; index = id
+  std::vector<ValueId> outputs;  ///< may repeat a value, may name an input
+  std::vector<Value> values;     ///< index = id
+  std::vector<Node> nodes;       ///< topological; index = id
   /// Pairs of sizes that a type annotation says are equal though it does not follow from the inputs' sizes (a slice to 4 of a
   /// size B: min(4, B) == 4). A caller evaluates both at every new binding of the symbols and refuses when they differ.
   std::vector<std::pair<Expr, Expr>> assumptions;

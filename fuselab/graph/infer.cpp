@@ -62,16 +62,22 @@ void check_created(const Node& n, const Exprs& sizes) {
 Exprs sizes_by(const Graph& g, const Node& n, ops::ShapeRule rule) {
   using ops::ShapeRule;
   switch (rule) {
-    case ShapeRule::broadcast: return broadcast_sizes(g, n);
-    case ShapeRule::reduce: return reduced_sizes(g, n);
-    case ShapeRule::same: reduced_dims(g, n); return first_tensor(g, n).sizes;  // reduced_dims checks the attributes
-    case ShapeRule::row: return row_sizes(g, n);
+    case ShapeRule::broadcast:
+      return broadcast_sizes(g, n);
+    case ShapeRule::reduce:
+      return reduced_sizes(g, n);
+    case ShapeRule::same:
+      reduced_dims(g, n);
+      return first_tensor(g, n).sizes;  // reduced_dims checks the attributes
+    case ShapeRule::row:
+      return row_sizes(g, n);
     case ShapeRule::create: {
       const Exprs sizes = has_attr(n, "shape") ? attr_list(n, "shape") : Exprs{attr_expr(n, "size")};
       check_created(n, sizes);
       return sizes;
     }
-    case ShapeRule::view: break;
+    case ShapeRule::view:
+      break;
   }
   fail("graph.shape", "{} has no shape rule", n.op->name);
 }
@@ -88,7 +94,8 @@ Type result_type(const Graph& g, const Node& n, ops::TypeRule dtype, ops::ShapeR
   } else {
     t.strides = contiguous_strides(t.sizes);
   }
-  if (t.sizes.size() > kMaxRank) fail("graph.too_large", "{}: {} dimensions; at most {} are supported", n.op->name, t.sizes.size(), kMaxRank);
+  if (t.sizes.size() > kMaxRank)
+    fail("graph.too_large", "{}: {} dimensions; at most {} are supported", n.op->name, t.sizes.size(), kMaxRank);
   return t;
 }
 

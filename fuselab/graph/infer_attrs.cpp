@@ -10,14 +10,22 @@ using ops::AttrType;
 
 const char* type_text(AttrType t) {
   switch (t) {
-    case AttrType::boolean: return "true or false";
-    case AttrType::integer: return "a whole number";
-    case AttrType::real: return "a number";
-    case AttrType::string: return "a text in quotes";
-    case AttrType::dtype: return "a dtype such as f32";
-    case AttrType::ints: return "a list of sizes";
-    case AttrType::expr: return "a size";
-    case AttrType::scalar: return "a number, true or false";
+    case AttrType::boolean:
+      return "true or false";
+    case AttrType::integer:
+      return "a whole number";
+    case AttrType::real:
+      return "a number";
+    case AttrType::string:
+      return "a text in quotes";
+    case AttrType::dtype:
+      return "a dtype such as f32";
+    case AttrType::ints:
+      return "a list of sizes";
+    case AttrType::expr:
+      return "a size";
+    case AttrType::scalar:
+      return "a number, true or false";
   }
   return "";
 }
@@ -27,16 +35,21 @@ bool convert(Attr& a, AttrType t) {
   const auto* integer = std::get_if<std::int64_t>(&a);
   const auto* expr = std::get_if<Expr>(&a);
   switch (t) {
-    case AttrType::boolean: return std::holds_alternative<bool>(a);
+    case AttrType::boolean:
+      return std::holds_alternative<bool>(a);
     case AttrType::integer:
       if (expr != nullptr && expr->is_const()) a = Attr(expr->value());
       return std::holds_alternative<std::int64_t>(a);
     case AttrType::real:
-      if (expr != nullptr && expr->is_const()) a = Attr(static_cast<double>(expr->value()));
-      else if (integer != nullptr) a = Attr(static_cast<double>(*integer));
+      if (expr != nullptr && expr->is_const())
+        a = Attr(static_cast<double>(expr->value()));
+      else if (integer != nullptr)
+        a = Attr(static_cast<double>(*integer));
       return std::holds_alternative<double>(a);
-    case AttrType::string: return std::holds_alternative<std::string>(a);
-    case AttrType::dtype: return std::holds_alternative<DType>(a);
+    case AttrType::string:
+      return std::holds_alternative<std::string>(a);
+    case AttrType::dtype:
+      return std::holds_alternative<DType>(a);
     case AttrType::ints:
       if (const auto* reals = std::get_if<std::vector<double>>(&a); reals != nullptr && reals->empty()) a = Attr(Exprs{});
       return std::holds_alternative<Exprs>(a);

@@ -45,22 +45,30 @@ DType common_type(const Graph& g, const Node& n, std::size_t from, std::size_t t
 DType result_dtype(const Graph& g, const Node& n, ops::TypeRule rule) {
   using ops::TypeRule;
   switch (rule) {
-    case TypeRule::promote: return common_type(g, n, 0, n.args.size());
+    case TypeRule::promote:
+      return common_type(g, n, 0, n.args.size());
     case TypeRule::promote_float: {
       const DType t = common_type(g, n, 0, n.args.size());
       return is_float(t) ? t : DType::f32;
     }
-    case TypeRule::boolean: return DType::boolean;
-    case TypeRule::first: return first_tensor(g, n).dtype;
+    case TypeRule::boolean:
+      return DType::boolean;
+    case TypeRule::first:
+      return first_tensor(g, n).dtype;
     case TypeRule::int_sum: {
       const DType t = first_tensor(g, n).dtype;
       return is_float(t) ? t : DType::i64;
     }
-    case TypeRule::index: return DType::i64;
-    case TypeRule::attr_dtype: return std::get<DType>(n.attrs.at("dtype"));
-    case TypeRule::where_: return common_type(g, n, 1, 3);
-    case TypeRule::any_all: return first_tensor(g, n).dtype == DType::u8 ? DType::u8 : DType::boolean;
-    case TypeRule::compute: return compute_type(first_tensor(g, n).dtype);
+    case TypeRule::index:
+      return DType::i64;
+    case TypeRule::attr_dtype:
+      return std::get<DType>(n.attrs.at("dtype"));
+    case TypeRule::where_:
+      return common_type(g, n, 1, 3);
+    case TypeRule::any_all:
+      return first_tensor(g, n).dtype == DType::u8 ? DType::u8 : DType::boolean;
+    case TypeRule::compute:
+      return compute_type(first_tensor(g, n).dtype);
   }
   fail("graph.dtype", "{} has no dtype rule", n.op->name);
 }
@@ -90,12 +98,16 @@ DType argument_type(const Graph& g, const Node& node) {
   using namespace infer_rules;
   switch (node.op ? node.op->type : TypeRule::first) {
     case TypeRule::promote:
-    case TypeRule::boolean: return common_type(g, node, 0, node.args.size());
+    case TypeRule::boolean:
+      return common_type(g, node, 0, node.args.size());
     case TypeRule::promote_float:
     case TypeRule::int_sum:
-    case TypeRule::where_: return result_dtype(g, node, node.op->type);
-    case TypeRule::attr_dtype: return node.args.empty() ? result_dtype(g, node, TypeRule::attr_dtype) : first_tensor(g, node).dtype;
-    default: return first_tensor(g, node).dtype;
+    case TypeRule::where_:
+      return result_dtype(g, node, node.op->type);
+    case TypeRule::attr_dtype:
+      return node.args.empty() ? result_dtype(g, node, TypeRule::attr_dtype) : first_tensor(g, node).dtype;
+    default:
+      return first_tensor(g, node).dtype;
   }
 }
 

@@ -31,8 +31,8 @@ Exprs broadcast_sizes(const Graph& g, const Node& n) {
       const Expr& s = t->sizes[d];
       if (r == s || s.is(1)) continue;
       if (!r.is(1)) {
-        fail("graph.shape", "{}: argument {} with sizes {} does not broadcast with {}: size {} against {} in dimension {}", n.op->name,
-             n.op->args[i].name, list_text(t->sizes), list_text(result), s.str(), r.str(), offset + d);
+        fail("graph.shape", "{}: argument {} with sizes {} does not broadcast with {}: size {} against {} in dimension {}",
+             n.op->name, n.op->args[i].name, list_text(t->sizes), list_text(result), s.str(), r.str(), offset + d);
       }
       r = s;
     }
@@ -47,7 +47,8 @@ Exprs pointwise_strides(const Graph& g, const Node& n, const Exprs& sizes) {
   }
   const ops::StrideRule rule = n.op->strides;
   const bool base_is_number = std::holds_alternative<Scalar>(n.args[0]);
-  if (rule == ops::StrideRule::row_major || (rule == ops::StrideRule::base_number && base_is_number)) return contiguous_strides(sizes);
+  if (rule == ops::StrideRule::row_major || (rule == ops::StrideRule::base_number && base_is_number))
+    return contiguous_strides(sizes);
   bool same_shape = true;
   std::vector<Exprs> own, broadcast;
   const bool promotes = n.op->type == ops::TypeRule::promote || n.op->type == ops::TypeRule::promote_float ||
@@ -65,10 +66,13 @@ Exprs pointwise_strides(const Graph& g, const Node& n, const Exprs& sizes) {
     broadcast.push_back(broadcast_strides(t->sizes, own.back(), sizes));
   }
   if (same_shape) {
-    const auto all = [&](auto&& test) { return std::all_of(own.begin(), own.end(), [&](const Exprs& s) { return test(sizes, s); }); };
+    const auto all = [&](auto&& test) {
+      return std::all_of(own.begin(), own.end(), [&](const Exprs& s) { return test(sizes, s); });
+    };
     if (all(is_contiguous)) return contiguous_strides(sizes);
     if (sizes.size() == 4 && all(is_channels_last)) return channels_last_strides(sizes);
-    if (all(non_overlapping_and_dense) && std::all_of(own.begin(), own.end(), [&](const Exprs& s) { return s == own[0]; })) return own[0];
+    if (all(non_overlapping_and_dense) && std::all_of(own.begin(), own.end(), [&](const Exprs& s) { return s == own[0]; }))
+      return own[0];
   }
   const std::vector<int> order = iteration_order(sizes, broadcast);
   const bool row_major = std::is_sorted(order.rbegin(), order.rend());

@@ -14,7 +14,8 @@ Exprs reduced_sizes(const Graph& g, const Node& n) {
   const std::string& recipe = n.op->lower;
   if (recipe.rfind("rmax", 0) == 0 || recipe.rfind("rmin", 0) == 0 || recipe.rfind("rarg", 0) == 0) {
     for (int d : dims) {
-      if (sizes[d].is(0)) fail("graph.shape", "{}: dimension {} of {} has size 0, which has no extreme", n.op->name, d, list_text(sizes));
+      if (sizes[d].is(0))
+        fail("graph.shape", "{}: dimension {} of {} has size 0, which has no extreme", n.op->name, d, list_text(sizes));
     }
   }
   const bool keep = has_attr(n, "keepdim") && attr_bool(n, "keepdim");
@@ -33,9 +34,12 @@ Exprs row_sizes(const Graph& g, const Node& n) {
   const Exprs& sizes = first_tensor(g, n).sizes;
   const std::vector<int> reduced = reduced_dims(g, n);  // checks the rank and the attributes
   switch (n.op->reduce) {
-    case ops::ReduceDims::group: return {sizes.at(0), attr_expr(n, "num_groups")};
-    case ops::ReduceDims::batch: return {sizes.at(1)};
-    case ops::ReduceDims::leading: return attr_list(n, "normalized_shape");
+    case ops::ReduceDims::group:
+      return {sizes.at(0), attr_expr(n, "num_groups")};
+    case ops::ReduceDims::batch:
+      return {sizes.at(1)};
+    case ops::ReduceDims::leading:
+      return attr_list(n, "normalized_shape");
     default: {
       Exprs result = sizes;
       for (int d : reduced) result[d] = 1;
@@ -57,7 +61,8 @@ void check_companions(const Graph& g, const Node& n) {
     Exprs expected;
     bool fits = false;
     if (spec.channel) {
-      if (sizes.size() < 2) fail("graph.shape", "{}: the first argument has sizes {}; it has no channel dimension", n.op->name, list_text(sizes));
+      if (sizes.size() < 2)
+        fail("graph.shape", "{}: the first argument has sizes {}; it has no channel dimension", n.op->name, list_text(sizes));
       expected = {sizes[1]};
       fits = t->sizes == expected;
     } else if (spec.row) {
@@ -80,7 +85,8 @@ void check_companions(const Graph& g, const Node& n) {
 
 Exprs same_strides(const Graph& g, const Node& n, const Exprs& sizes) {
   const Type& x = first_tensor(g, n);
-  const bool keeps_format = n.op->reduce == ops::ReduceDims::group || n.op->reduce == ops::ReduceDims::batch || has_channel_argument(*n.op);
+  const bool keeps_format =
+      n.op->reduce == ops::ReduceDims::group || n.op->reduce == ops::ReduceDims::batch || has_channel_argument(*n.op);
   if (keeps_format && suggests_channels_last(x.sizes, x.strides)) return channels_last_strides(sizes);
   return contiguous_strides(sizes);
 }
@@ -132,8 +138,12 @@ std::vector<int> reduced_dims(const Graph& g, const Node& node) {
       if (rank > 0) dims = {d};
       break;
     }
-    case ReduceDims::trailing: range(rank - trailing_rank(node, sizes), rank); break;
-    case ReduceDims::leading: range(0, rank - trailing_rank(node, sizes)); break;
+    case ReduceDims::trailing:
+      range(rank - trailing_rank(node, sizes), rank);
+      break;
+    case ReduceDims::leading:
+      range(0, rank - trailing_rank(node, sizes));
+      break;
     case ReduceDims::group:
     case ReduceDims::batch:
       if (rank < 2) {
@@ -152,7 +162,8 @@ std::vector<int> reduced_dims(const Graph& g, const Node& node) {
         range(1, rank);
       }
       break;
-    case ReduceDims::none: break;
+    case ReduceDims::none:
+      break;
   }
   return dims;
 }

@@ -26,7 +26,8 @@ bool has_attr(const Node& n, const char* name);
 void normalize_attrs(Node& n);
 
 // infer_dtype.cpp
-DType common_type(const Graph& g, const Node& n, std::size_t from, std::size_t to);  ///< PyTorch promotion of arguments [from, to)
+DType common_type(const Graph& g, const Node& n, std::size_t from,
+                  std::size_t to);  ///< PyTorch promotion of arguments [from, to)
 DType result_dtype(const Graph& g, const Node& n, ops::TypeRule rule);
 void check_dtypes(const Graph& g, const Node& n);
 

@@ -46,7 +46,8 @@ Type expand(const Node& n, const Type& x) {
   Type r{x.dtype, attr_list(n, "shape"), {}};
   const int rank = static_cast<int>(r.sizes.size()), old_rank = static_cast<int>(x.sizes.size());
   if (rank < old_rank) {
-    fail("graph.shape", "{}: shape {} has fewer dimensions than the argument's {}", n.op->name, list_text(r.sizes), list_text(x.sizes));
+    fail("graph.shape", "{}: shape {} has fewer dimensions than the argument's {}", n.op->name, list_text(r.sizes),
+         list_text(x.sizes));
   }
   r.strides.resize(rank);
   for (int i = rank - 1; i >= 0; --i) {
@@ -55,7 +56,8 @@ Type expand(const Node& n, const Type& x) {
     // A new leading dimension of size 1 gets the stride that a row-major tensor would have there.
     Expr old_stride = j >= 0 ? x.strides[j] : i + 1 < rank ? r.sizes[i + 1] * r.strides[i + 1] : Expr(1);
     if (r.sizes[i].is(-1)) {
-      if (j < 0) fail("graph.shape", "{}: -1 in shape {} stands at a dimension that the argument lacks", n.op->name, list_text(r.sizes));
+      if (j < 0)
+        fail("graph.shape", "{}: -1 in shape {} stands at a dimension that the argument lacks", n.op->name, list_text(r.sizes));
       r.sizes[i] = old_size;
     }
     if (r.sizes[i] == old_size) {
@@ -168,8 +170,8 @@ int wrap_dim(const Node& n, std::int64_t dim, int rank) {
 
 Type view_type(const Graph& g, const Node& n) {
   static const std::map<std::string, Rule, std::less<>> kRules = {
-      {"alias", alias},     {"reshape", reshape}, {"expand", expand},       {"permute", permute}, {"transpose", transpose},
-      {"squeeze", squeeze}, {"unsqueeze", unsqueeze}, {"slice", slice},     {"select", select}};
+      {"alias", alias},     {"reshape", reshape},     {"expand", expand}, {"permute", permute}, {"transpose", transpose},
+      {"squeeze", squeeze}, {"unsqueeze", unsqueeze}, {"slice", slice},   {"select", select}};
   const auto it = kRules.find(n.op->name);
   if (it == kRules.end()) fail("graph.unknown_op", "view '{}' has no shape rule in graph/infer_view.cpp", n.op->name);
   return it->second(n, first_tensor(g, n));

@@ -9,7 +9,9 @@ namespace fuselab {
 namespace {
 
 bool digit(char c) { return c >= '0' && c <= '9'; }
-bool name_start(char c) { return c == '_' || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || static_cast<unsigned char>(c) >= 0x80; }
+bool name_start(char c) {
+  return c == '_' || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || static_cast<unsigned char>(c) >= 0x80;
+}
 bool name_part(char c) { return name_start(c) || digit(c); }
 
 std::string printable(char c) {
@@ -140,7 +142,8 @@ Token Lexer::scan_string() {
   t.kind = Token::Kind::string;
   t.begin = at_++;
   while (true) {
-    if (at_ >= text_.size() || text_[at_] == '\n') error_at(t.begin, "graph.syntax", "the text in quotes does not end on its line");
+    if (at_ >= text_.size() || text_[at_] == '\n')
+      error_at(t.begin, "graph.syntax", "the text in quotes does not end on its line");
     const char c = text_[at_++];
     if (c == '"') break;
     if (c != '\\') {

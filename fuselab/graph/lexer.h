@@ -22,8 +22,8 @@ class Lexer {
   /// Continues at this offset (after another parser has read a part of the text).
   void seek(std::size_t offset);
   std::string_view source() const { return text_; }
-  bool at(std::string_view punctuation);      ///< is the next token this one?
-  bool take(std::string_view punctuation);    ///< ... and if so, moves behind it
+  bool at(std::string_view punctuation);    ///< is the next token this one?
+  bool take(std::string_view punctuation);  ///< ... and if so, moves behind it
   Token expect(std::string_view punctuation, const char* where);
   Token expect_name(const char* what);
   /// Throws Error(code, "file:line:column: message\n  source line\n  caret").

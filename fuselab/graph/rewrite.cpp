@@ -55,7 +55,9 @@ class Names {
 GraphCopy::GraphCopy(const Graph& source) : source_(source), map_(source.values.size(), -1) {}
 
 ValueId GraphCopy::at(ValueId v) const {
-  if (map_.at(v) < 0) fail("graph.invalid", "value '{}' is read, but is neither an input of the new graph nor computed in it", source_.values[v].name);
+  if (map_.at(v) < 0)
+    fail("graph.invalid", "value '{}' is read, but is neither an input of the new graph nor computed in it",
+         source_.values[v].name);
   return map_[v];
 }
 
@@ -113,7 +115,8 @@ Graph extract(const Graph& g, std::vector<NodeId> nodes, const std::vector<Value
   GraphCopy copy(g);
   Names names;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
-    if (copy.has(inputs[i])) fail("graph.invalid", "value '{}' is given twice as an input of a fragment", g.values.at(inputs[i]).name);
+    if (copy.has(inputs[i]))
+      fail("graph.invalid", "value '{}' is given twice as an input of a fragment", g.values.at(inputs[i]).name);
     copy.input(inputs[i], canonical_names ? names.take("x" + std::to_string(i)) : "");
   }
   for (const NodeId id : nodes) {

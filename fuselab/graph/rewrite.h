@@ -31,8 +31,8 @@ class GraphCopy {
 /// A name without the front end's running number: `add_12` -> `add`, `layer_norm_1_2` -> `layer_norm`; never empty.
 std::string base_name(const std::string& name);
 
-/// The graph of `nodes` (any order) that reads the values `inputs` and returns `outputs`; ids are those of g. Types are kept as they
-/// are, Node::origin gets the outer name. Canonical names: inputs x0, x1, ..., results their base name, numbered when taken.
+/// The graph of `nodes` (any order) that reads the values `inputs` and returns `outputs`; ids are those of g. Types are kept as
+/// they are, Node::origin gets the outer name. Canonical names: inputs x0, x1, ..., results their base name, numbered when taken.
 /// Symbols that no input carries become size parameters. Throws Error("graph.invalid") when a node reads something else.
 Graph extract(const Graph& g, std::vector<NodeId> nodes, const std::vector<ValueId>& inputs, const std::vector<ValueId>& outputs,
               bool canonical_names = true);

@@ -68,12 +68,14 @@ std::optional<ValueId> neutral(const Graph&, const Node& n) {
     std::int64_t element;
     bool either_side;
   };
-  static constexpr Rule kRules[] = {{"add", 0, true},         {"sub", 0, false},       {"mul", 1, true},
+  static constexpr Rule kRules[] = {{"add", 0, true},          {"sub", 0, false},       {"mul", 1, true},
                                     {"bitwise_and", -1, true}, {"bitwise_or", 0, true}, {"bitwise_xor", 0, true}};
   for (const Rule& r : kRules) {
     if (!is(n, r.op) || n.args.size() != 2) continue;
     // add and sub multiply their second argument by alpha: only 1 leaves it alone.
-    const auto one = [](const auto& a) { return std::holds_alternative<std::int64_t>(a.second) && std::get<std::int64_t>(a.second) == 1; };
+    const auto one = [](const auto& a) {
+      return std::holds_alternative<std::int64_t>(a.second) && std::get<std::int64_t>(a.second) == 1;
+    };
     if (!std::all_of(n.attrs.begin(), n.attrs.end(), one)) continue;
     for (int side = 0; side < (r.either_side ? 2 : 1); ++side) {
       const auto* x = std::get_if<ValueId>(&n.args[side]);
@@ -223,7 +225,8 @@ Graph run_pass(const std::string& pass, const Graph& g, bool& changed) {
 }  // namespace
 
 const std::vector<std::string>& simplify_pass_names() {
-  static const std::vector<std::string> kNames = {"dead_nodes", "identity_cast", "cast_pair", "neutral", "double_not", "fold_views", "cse"};
+  static const std::vector<std::string> kNames = {"dead_nodes", "identity_cast", "cast_pair", "neutral",
+                                                  "double_not", "fold_views",    "cse"};
   return kNames;
 }
 

@@ -4,7 +4,8 @@
 //   identity_cast cast(x, dtype of x) is x                                      every bit, NaN payloads too: a copy
 //   cast_pair     cast(cast(x, wide), dtype of x) is x for integers and bool, where wide holds every value of x's dtype.
 //                 Not for floats: widening makes a signalling NaN quiet.
-//   neutral       x + 0, x - 0, x * 1, x & -1, x | 0, x ^ 0 on integers, with a number literal. Not for floats: x * 1.0 makes a signalling NaN
+//   neutral       x + 0, x - 0, x * 1, x & -1, x | 0, x ^ 0 on integers, with a number literal. Not for floats: x * 1.0 makes a
+//   signalling NaN
 //                 quiet, -0.0 + 0 is +0.0.
 //   double_not    logical_not twice on bool, bitwise_not twice
 //   fold_views    reshape of a view of row-major data that only names sizes; permute of permute; views that change nothing

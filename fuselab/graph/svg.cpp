@@ -18,7 +18,7 @@ struct Box {
   std::vector<int> reads;  ///< indices of boxes
   int row = 0;
   double x = 0, y = 0, width = 0, height = 0;
-  double wish = 0;         ///< where its arguments would like it to stand
+  double wish = 0;  ///< where its arguments would like it to stand
   std::string fill = "#ffffff", dash;
 };
 
@@ -26,11 +26,20 @@ std::string xml(const std::string& text) {
   std::string s;
   for (const char c : text) {
     switch (c) {
-      case '&': s += "&amp;"; break;
-      case '<': s += "&lt;"; break;
-      case '>': s += "&gt;"; break;
-      case '"': s += "&quot;"; break;
-      default: s += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;
+      case '&':
+        s += "&amp;";
+        break;
+      case '<':
+        s += "&lt;";
+        break;
+      case '>':
+        s += "&gt;";
+        break;
+      case '"':
+        s += "&quot;";
+        break;
+      default:
+        s += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;
     }
   }
   return s;
@@ -136,19 +145,22 @@ std::string to_svg(const Graph& g, const Blocks& blocks) {
   height += 20 * static_cast<double>(blocks.names.size()) + kMargin;
   std::string s = fmt::format(
       "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0:.0f}\" height=\"{1:.0f}\" viewBox=\"0 0 {0:.0f} {1:.0f}\" "
-      "font-family=\"monospace\" font-size=\"11\">\n<title>{2}</title>\n<rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>\n",
+      "font-family=\"monospace\" font-size=\"11\">\n<title>{2}</title>\n<rect width=\"100%\" height=\"100%\" "
+      "fill=\"#ffffff\"/>\n",
       width, height, xml(g.name));
   for (const Box& b : boxes) {
     for (const int r : b.reads) {
       const Box& a = boxes[r];
       const double x1 = a.x + a.width / 2, y1 = a.y + a.height, x2 = b.x + b.width / 2, y2 = b.y;
-      s += fmt::format("<path d=\"M{:.1f} {:.1f} C{:.1f} {:.1f} {:.1f} {:.1f} {:.1f} {:.1f}\" fill=\"none\" stroke=\"#888888\"/>\n", x1, y1, x1,
-                       (y1 + y2) / 2, x2, (y1 + y2) / 2, x2, y2);
+      s += fmt::format(
+          "<path d=\"M{:.1f} {:.1f} C{:.1f} {:.1f} {:.1f} {:.1f} {:.1f} {:.1f}\" fill=\"none\" stroke=\"#888888\"/>\n", x1, y1,
+          x1, (y1 + y2) / 2, x2, (y1 + y2) / 2, x2, y2);
     }
   }
   for (const Box& b : boxes) {
-    s += fmt::format("<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\" rx=\"4\" fill=\"{}\" stroke=\"#444444\"{}/>\n", b.x, b.y,
-                     b.width, b.height, b.fill, b.dash);
+    s += fmt::format(
+        "<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\" rx=\"4\" fill=\"{}\" stroke=\"#444444\"{}/>\n", b.x,
+        b.y, b.width, b.height, b.fill, b.dash);
     for (std::size_t i = 0; i < b.lines.size(); ++i) {
       s += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\"{}>{}</text>\n", b.x + 8, b.y + 16 + kLine * static_cast<double>(i),
                        i == 0 && b.lines.size() > 1 ? " font-weight=\"bold\"" : "", xml(b.lines[i]));
@@ -156,7 +168,8 @@ std::string to_svg(const Graph& g, const Blocks& blocks) {
   }
   for (std::size_t i = 0; i < blocks.names.size(); ++i) {
     const double y = legend_top + 20 * static_cast<double>(i);
-    s += fmt::format("<rect x=\"{0:.1f}\" y=\"{1:.1f}\" width=\"12\" height=\"12\" fill=\"{2}\" stroke=\"#444444\"/>\n", kMargin, y, block_colour(i));
+    s += fmt::format("<rect x=\"{0:.1f}\" y=\"{1:.1f}\" width=\"12\" height=\"12\" fill=\"{2}\" stroke=\"#444444\"/>\n", kMargin,
+                     y, block_colour(i));
     s += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\">{}</text>\n", kMargin + 20, y + 10, xml(blocks.names[i]));
   }
   if (g.nodes.size() > kMaxNodes) {

@@ -40,7 +40,8 @@ class GraphParser {
     lex_.next();
     results();
     lex_.expect("}", "after the results");
-    if (lex_.peek().kind != Token::Kind::end) lex_.syntax_error(lex_.peek(), "nothing may follow the graph: end of text expected");
+    if (lex_.peek().kind != Token::Kind::end)
+      lex_.syntax_error(lex_.peek(), "nothing may follow the graph: end of text expected");
     return std::move(g_);
   }
 
@@ -73,7 +74,8 @@ class GraphParser {
     if (it != names_.end()) return it->second;
     std::vector<std::string> known;
     for (const auto& [name, id] : names_) known.push_back(name);
-    lex_.error_at(at.begin, "graph.unknown_value", fmt::format("there is no value '{}' before this place{}", at.text, did_you_mean(at.text, known)));
+    lex_.error_at(at.begin, "graph.unknown_value",
+                  fmt::format("there is no value '{}' before this place{}", at.text, did_you_mean(at.text, known)));
   }
 
   void parameters() {
@@ -84,7 +86,8 @@ class GraphParser {
       if (at_word("size")) {
         lex_.next();
         guarded(name.begin, [&] { Expr::symbol(name.text); });
-        if (!symbols_.insert(name.text).second) lex_.error_at(name.begin, "graph.name", fmt::format("the size '{}' is given twice", name.text));
+        if (!symbols_.insert(name.text).second)
+          lex_.error_at(name.begin, "graph.name", fmt::format("the size '{}' is given twice", name.text));
         g_.size_params.push_back(name.text);
       } else {
         const std::size_t begin = lex_.peek().begin;
@@ -133,7 +136,8 @@ class GraphParser {
       if (may_define) {
         symbols_.insert(s);
       } else if (symbols_.count(s) == 0) {
-        lex_.error_at(begin, "graph.unknown_size", fmt::format("the size '{}' appears in no input; add a parameter `{}: size`", s, s));
+        lex_.error_at(begin, "graph.unknown_size",
+                      fmt::format("the size '{}' appears in no input; add a parameter `{}: size`", s, s));
       }
     }
     return e;
@@ -142,9 +146,11 @@ class GraphParser {
   Exprs size_list(const char* close, bool may_define) {
     Exprs list;
     while (!lex_.take(close)) {
-      if (list.size() >= kMaxList) lex_.error_at(lex_.peek().begin, "graph.too_large", fmt::format("a list has more than {} elements", kMaxList));
+      if (list.size() >= kMaxList)
+        lex_.error_at(lex_.peek().begin, "graph.too_large", fmt::format("a list has more than {} elements", kMaxList));
       list.push_back(size_expression(may_define));
-      if (!lex_.take(",") && !lex_.at(close)) lex_.syntax_error(lex_.peek(), fmt::format("',' or '{}' is missing in a list", close));
+      if (!lex_.take(",") && !lex_.at(close))
+        lex_.syntax_error(lex_.peek(), fmt::format("',' or '{}' is missing in a list", close));
     }
     return list;
   }
@@ -160,7 +166,8 @@ class GraphParser {
       const std::size_t begin = lex_.peek().begin;
       a.type.strides = size_list("}", inputs);
       if (a.type.strides.size() != a.type.sizes.size()) {
-        lex_.error_at(begin, "graph.bad_type", fmt::format("{} strides for {} sizes; give one per size", a.type.strides.size(), a.type.sizes.size()));
+        lex_.error_at(begin, "graph.bad_type",
+                      fmt::format("{} strides for {} sizes; give one per size", a.type.strides.size(), a.type.sizes.size()));
       }
     }
     return a;
@@ -182,7 +189,8 @@ class GraphParser {
       if (n.text.find_first_of(".eE") == std::string::npos) {
         std::int64_t v = 0;
         const auto r = std::from_chars(text.data(), last, v);
-        if (r.ec == std::errc::result_out_of_range) lex_.error_at(begin, "graph.syntax", fmt::format("{} does not fit 64 bits; write it with a point", text));
+        if (r.ec == std::errc::result_out_of_range)
+          lex_.error_at(begin, "graph.syntax", fmt::format("{} does not fit 64 bits; write it with a point", text));
         if (r.ec == std::errc() && r.ptr == last) return Scalar(v);
       } else {
         double v = 0;
@@ -224,7 +232,8 @@ class GraphParser {
     std::vector<double> reals;
     bool has_real = false;
     while (!lex_.take("]")) {
-      if (reals.size() >= kMaxList) lex_.error_at(lex_.peek().begin, "graph.too_large", fmt::format("a list has more than {} elements", kMaxList));
+      if (reals.size() >= kMaxList)
+        lex_.error_at(lex_.peek().begin, "graph.too_large", fmt::format("a list has more than {} elements", kMaxList));
       if (at_plain_number()) {
         const Scalar s = *number();
         if (const auto* i = std::get_if<std::int64_t>(&s)) {
@@ -280,7 +289,8 @@ class GraphParser {
         keyword_argument(n, first);
       } else {
         if (!n.attrs.empty()) lex_.syntax_error(first, "arguments come first, then attributes (name=value)");
-        if (n.args.size() >= kMaxList) lex_.error_at(first.begin, "graph.too_large", fmt::format("a call has more than {} arguments", kMaxList));
+        if (n.args.size() >= kMaxList)
+          lex_.error_at(first.begin, "graph.too_large", fmt::format("a call has more than {} arguments", kMaxList));
         n.args.push_back(operand());
       }
       if (!lex_.take(",") && !lex_.at(")")) lex_.syntax_error(lex_.peek(), "',' or ')' is missing after an argument");
@@ -320,10 +330,11 @@ class GraphParser {
       if (n.op == nullptr) unknown_operator(word);
     }
     arguments(n);
-    std::vector<Type> types = n.op ? guarded(word.begin, [&] { return infer(g_, n); })
-                                   : guarded(word.begin, [&] { return extern_types(n, written); });
+    std::vector<Type> types =
+        n.op ? guarded(word.begin, [&] { return infer(g_, n); }) : guarded(word.begin, [&] { return extern_types(n, written); });
     if (types.size() != names.size()) {
-      lex_.error_at(names[0].begin, "graph.arity", fmt::format("{} has {} results, {} names are given", word.text, types.size(), names.size()));
+      lex_.error_at(names[0].begin, "graph.arity",
+                    fmt::format("{} has {} results, {} names are given", word.text, types.size(), names.size()));
     }
     n.id = static_cast<NodeId>(g_.nodes.size());
     for (std::size_t i = 0; i < types.size(); ++i) {
@@ -357,8 +368,9 @@ class GraphParser {
   [[noreturn]] void unknown_operator(const Token& word) {
     std::vector<std::string> known;
     for (const ops::Op& op : ops::table()) known.push_back(op.name);
-    lex_.error_at(word.begin, "graph.unknown_op",
-                  fmt::format("unknown operator '{}'{}; `fuselab ops` lists what exists", word.text, did_you_mean(word.text, known)));
+    lex_.error_at(
+        word.begin, "graph.unknown_op",
+        fmt::format("unknown operator '{}'{}; `fuselab ops` lists what exists", word.text, did_you_mean(word.text, known)));
   }
 
   void results() {

@@ -25,7 +25,8 @@ void check_values(const Graph& g) {
     const Value& v = g.values[i];
     if (v.id != static_cast<ValueId>(i)) invalid(g, "value '{}' at place {} has id {}", v.name, i, v.id);
     if (v.name.empty() || !names.insert(v.name).second) invalid(g, "the name '{}' of value {} is empty or taken", v.name, i);
-    if (v.producer < -1 || v.producer >= static_cast<NodeId>(g.nodes.size())) invalid(g, "value '{}' comes from node {}, which does not exist", v.name, v.producer);
+    if (v.producer < -1 || v.producer >= static_cast<NodeId>(g.nodes.size()))
+      invalid(g, "value '{}' comes from node {}, which does not exist", v.name, v.producer);
     try {
       check_type(v.type, v.name);
     } catch (const Error& e) {
@@ -42,7 +43,8 @@ void check_inputs(const Graph& g) {
     if (!seen.insert(i).second) invalid(g, "input '{}' stands twice in the list of inputs", g.values[i].name);
   }
   for (const Value& v : g.values) {
-    if (v.producer == -1 && seen.count(v.id) == 0) invalid(g, "value '{}' has neither a node nor a place among the inputs", v.name);
+    if (v.producer == -1 && seen.count(v.id) == 0)
+      invalid(g, "value '{}' has neither a node nor a place among the inputs", v.name);
   }
 }
 
@@ -69,7 +71,8 @@ void check_symbols(const Graph& g) {
   for (const Node& n : g.nodes) {
     for (const auto& [key, a] : n.attrs) {
       if (const auto* e = std::get_if<Expr>(&a)) check(*e, "attribute '" + key + "'");
-      if (const auto* list = std::get_if<std::vector<Expr>>(&a)) each(*list, [&](const Expr& e) { check(e, "attribute '" + key + "'"); });
+      if (const auto* list = std::get_if<std::vector<Expr>>(&a))
+        each(*list, [&](const Expr& e) { check(e, "attribute '" + key + "'"); });
     }
   }
 }
@@ -80,7 +83,8 @@ void check_node_types(const Graph& g, const Node& n) {
   std::vector<Type> types;
   try {
     types = infer(g, copy);
-    if (types.size() != n.results.size()) invalid(g, "{} has {} results instead of {}", n.op->name, n.results.size(), types.size());
+    if (types.size() != n.results.size())
+      invalid(g, "{} has {} results instead of {}", n.op->name, n.results.size(), types.size());
     for (std::size_t i = 0; i < types.size(); ++i) {
       const Type& have = g.values[n.results[i]].type;
       Graph scratch;  // takes the assumptions the types need; each must be one of the graph's
@@ -90,8 +94,8 @@ void check_node_types(const Graph& g, const Node& n) {
       }
       for (const auto& a : scratch.assumptions) {
         if (std::find(g.assumptions.begin(), g.assumptions.end(), a) == g.assumptions.end()) {
-          invalid(g, "'{}' has size {} where {} follows, and the graph does not assume that they are equal", g.values[n.results[i]].name,
-                  a.second.str(), a.first.str());
+          invalid(g, "'{}' has size {} where {} follows, and the graph does not assume that they are equal",
+                  g.values[n.results[i]].name, a.second.str(), a.first.str());
         }
       }
     }
@@ -107,23 +111,27 @@ void check_nodes(const Graph& g) {
     const Node& n = g.nodes[i];
     if (n.id != static_cast<NodeId>(i)) invalid(g, "node at place {} has id {}", i, n.id);
     if (n.op == nullptr && n.target.empty()) invalid(g, "node {} has neither an operator nor an extern target", i);
-    if (n.op != nullptr && ops::find(n.op->name) != n.op) invalid(g, "node {} has an operator '{}' that is not in the table", i, n.op->name);
+    if (n.op != nullptr && ops::find(n.op->name) != n.op)
+      invalid(g, "node {} has an operator '{}' that is not in the table", i, n.op->name);
     if (n.results.empty()) invalid(g, "node {} has no result", i);
     for (const Operand& a : n.args) {
       const auto* v = std::get_if<ValueId>(&a);
       if (v == nullptr) continue;
       if (!known_value(g, *v)) invalid(g, "node {} reads value {}, which does not exist", i, *v);
-      if (g.values[*v].producer >= n.id) invalid(g, "node {} reads '{}', which a later node or itself computes", i, g.values[*v].name);
+      if (g.values[*v].producer >= n.id)
+        invalid(g, "node {} reads '{}', which a later node or itself computes", i, g.values[*v].name);
     }
     for (std::size_t r = 0; r < n.results.size(); ++r) {
       if (!known_value(g, n.results[r])) invalid(g, "node {} has result {}, which does not exist", i, n.results[r]);
       const Value& v = g.values[n.results[r]];
-      if (v.producer != n.id || v.result != static_cast<int>(r)) invalid(g, "value '{}' does not name node {} as its producer", v.name, i);
+      if (v.producer != n.id || v.result != static_cast<int>(r))
+        invalid(g, "value '{}' does not name node {} as its producer", v.name, i);
       ++produced;
     }
     if (n.op != nullptr) check_node_types(g, n);
   }
-  if (produced + g.inputs.size() != g.values.size()) invalid(g, "{} values, but {} inputs and {} results", g.values.size(), g.inputs.size(), produced);
+  if (produced + g.inputs.size() != g.values.size())
+    invalid(g, "{} values, but {} inputs and {} results", g.values.size(), g.inputs.size(), produced);
 }
 
 }  // namespace

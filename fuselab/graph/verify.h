@@ -4,7 +4,8 @@
 
 namespace fuselab {
 
-/// Throws Error("graph.invalid") with the node and what is wrong: ids, order, arity, types that infer() would not give, unknown symbols.
+/// Throws Error("graph.invalid") with the node and what is wrong: ids, order, arity, types that infer() would not give, unknown
+/// symbols.
 void verify(const Graph& g);
 
 }  // namespace fuselab

@@ -126,10 +126,16 @@ Case random_case(int depth, const std::map<std::string, std::int64_t>& env) {
   r.defined = x.defined && y.defined;
   const auto text = [&](const char* op) { return "(" + x.text + ")" + op + "(" + y.text + ")"; };
   switch (kind) {
-    case 2: r.text = text(" + "), r.value = x.value + y.value; break;
-    case 3: r.text = text(" - "), r.value = x.value - y.value; break;
+    case 2:
+      r.text = text(" + "), r.value = x.value + y.value;
+      break;
+    case 3:
+      r.text = text(" - "), r.value = x.value - y.value;
+      break;
     case 4:
-    case 5: r.text = text(" * "), r.value = x.value * y.value; break;
+    case 5:
+      r.text = text(" * "), r.value = x.value * y.value;
+      break;
     case 6:
     case 7: {
       r.text = text(kind == 6 ? " // " : " % ");

@@ -22,11 +22,13 @@ TEST(GraphRewrite, BaseNames) {
 
 TEST(GraphRewrite, FragmentHasCanonicalNames) {
   const Graph g = parse_graph(
-      "graph m(x: f32[B, 4], y: f32[B, 4]) {\n  e_3 = exp(x)\n  add_7 = add(e_3, y)\n  add_9 = add(add_7, 1)\n  t = tanh(add_9)\n  return t\n}");
+      "graph m(x: f32[B, 4], y: f32[B, 4]) {\n  e_3 = exp(x)\n  add_7 = add(e_3, y)\n  add_9 = add(add_7, 1)\n  t = "
+      "tanh(add_9)\n  return t\n}");
   const Graph f = extract(g, {2, 1}, {2, 1}, {4});
   verify(f);
   EXPECT_EQ(print_graph(f),
-            "graph graph(x0: f32[B, 4], x1: f32[B, 4]) {\n  add: f32[B, 4] = add(x0, x1)\n  add_1: f32[B, 4] = add(add, 1)\n  return add_1\n}\n");
+            "graph graph(x0: f32[B, 4], x1: f32[B, 4]) {\n  add: f32[B, 4] = add(x0, x1)\n  add_1: f32[B, 4] = add(add, 1)\n  "
+            "return add_1\n}\n");
   EXPECT_EQ(f.nodes[0].origin, "add_7");  // the front end's name survives
   EXPECT_THROW(extract(g, {2}, {2, 1}, {4}), Error);
 }
@@ -41,7 +43,8 @@ TEST(GraphRewrite, SizesWithoutAnInputBecomeParameters) {
 
 TEST(GraphRewrite, DeadNodesGoExternsStay) {
   const Graph g = parse_graph(
-      "graph m(x: f32[4]) {\n  a = exp(x)\n  b = neg(a)\n  r: f32[4] = extern(x, target=\"aten.rand\", call=0)\n  c = tanh(x)\n  return c\n}");
+      "graph m(x: f32[4]) {\n  a = exp(x)\n  b = neg(a)\n  r: f32[4] = extern(x, target=\"aten.rand\", call=0)\n  c = tanh(x)\n  "
+      "return c\n}");
   const Graph d = remove_dead(g);
   verify(d);
   ASSERT_EQ(d.nodes.size(), 2u);

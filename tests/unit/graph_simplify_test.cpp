@@ -13,7 +13,8 @@ namespace fuselab {
 namespace {
 
 std::string simplified(const std::string& body, const SimplifyOptions& options = {}) {
-  const Graph g = simplify(parse_graph("graph g(x: f16[4, 2], i: i16[4, 2], p: bool[4, 2], u: u8[4, 2]) {\n" + body + "\n}"), options);
+  const Graph g =
+      simplify(parse_graph("graph g(x: f16[4, 2], i: i16[4, 2], p: bool[4, 2], u: u8[4, 2]) {\n" + body + "\n}"), options);
   verify(g);
   std::string ops;
   for (const Node& n : g.nodes) ops += (ops.empty() ? "" : " ") + (n.op ? n.op->name : n.target);
@@ -32,12 +33,14 @@ TEST(Simplify, EachPassAndItsLimits) {
   EXPECT_EQ(simplified("a = add(i, 0) b = mul(1, a) c = neg(b) return c"), "neg");
   EXPECT_EQ(simplified("a = add(0, i, alpha=2) c = neg(a) return c"), "add neg");
   EXPECT_EQ(simplified("a = sub(0, i) c = abs(a) return c"), "sub abs");
-  EXPECT_EQ(simplified("a = add(x, 0) b = mul(x, 1) d = mul(x, 1.0) c = add(a, b) e = add(c, d) return e"), "add mul mul add add");
+  EXPECT_EQ(simplified("a = add(x, 0) b = mul(x, 1) d = mul(x, 1.0) c = add(a, b) e = add(c, d) return e"),
+            "add mul mul add add");
   EXPECT_EQ(simplified("a = logical_not(p) c = logical_not(a) d = where(c, x, 0.0) return d"), "where");
   EXPECT_EQ(simplified("a = logical_not(i) c = logical_not(a) d = where(c, x, 0.0) return d"), "logical_not logical_not where");
   EXPECT_EQ(simplified("a = permute(x, dims=[1, 0]) c = permute(a, dims=[1, 0]) d = exp(c) return d"), "exp");
   EXPECT_EQ(simplified("a = reshape(x, shape=[8]) c = reshape(a, shape=[2, 4]) d = exp(c) return d"), "reshape exp");
-  EXPECT_EQ(simplified("r: f16[4] = extern(x, target=\"aten.rand\", call=0) s: f16[4] = extern(x, target=\"aten.rand\", call=0) t = add(r, s) return t"),
+  EXPECT_EQ(simplified("r: f16[4] = extern(x, target=\"aten.rand\", call=0) s: f16[4] = extern(x, target=\"aten.rand\", call=0) "
+                       "t = add(r, s) return t"),
             "aten.rand aten.rand add");
 }
 
@@ -76,7 +79,8 @@ bool survives_half(DType through) {
 
 bool removed(DType narrow, DType wide) {
   const std::string n(name(narrow)), w(name(wide));
-  const Graph g = simplify(parse_graph("graph g(x: " + n + "[4]) {\n a = cast(x, dtype=" + w + ") b = cast(a, dtype=" + n + ") c = eq(b, 1) return c }"));
+  const Graph g = simplify(parse_graph("graph g(x: " + n + "[4]) {\n a = cast(x, dtype=" + w + ") b = cast(a, dtype=" + n +
+                                       ") c = eq(b, 1) return c }"));
   return g.nodes.size() == 1;
 }
 
@@ -92,13 +96,17 @@ TEST(Simplify, CastPairsKeepEveryValue) {
   check(DType::i8, DType::u8, false);  // -1 becomes 255 on the way: equal bits, but not the value's own place
   check(DType::u8, DType::i8, false);
   check(DType::i16, DType::boolean, false);
-  for (const auto& [wide, exact] : {std::pair(DType::i32, survives<std::int16_t, std::int32_t>()), std::pair(DType::i64, survives<std::int16_t, std::int64_t>()),
-                                    std::pair(DType::f32, survives<std::int16_t, float>()), std::pair(DType::f64, survives<std::int16_t, double>())}) {
+  for (const auto& [wide, exact] :
+       {std::pair(DType::i32, survives<std::int16_t, std::int32_t>()),
+        std::pair(DType::i64, survives<std::int16_t, std::int64_t>()), std::pair(DType::f32, survives<std::int16_t, float>()),
+        std::pair(DType::f64, survives<std::int16_t, double>())}) {
     EXPECT_TRUE(exact);
     EXPECT_TRUE(removed(DType::i16, wide)) << name(wide);
   }
-  EXPECT_TRUE(survives_half<std::int8_t>(DType::f16) && survives_half<std::int8_t>(DType::bf16) && removed(DType::i8, DType::bf16));
-  EXPECT_TRUE(survives_half<std::uint8_t>(DType::f16) && survives_half<std::uint8_t>(DType::bf16) && removed(DType::u8, DType::bf16));
+  EXPECT_TRUE(survives_half<std::int8_t>(DType::f16) && survives_half<std::int8_t>(DType::bf16) &&
+              removed(DType::i8, DType::bf16));
+  EXPECT_TRUE(survives_half<std::uint8_t>(DType::f16) && survives_half<std::uint8_t>(DType::bf16) &&
+              removed(DType::u8, DType::bf16));
   EXPECT_TRUE(removed(DType::boolean, DType::f16));
   // Floats stay: f16 0x7d00 is a signalling NaN, which arithmetic conversion turns into 0x7f00.
   for (const DType narrow : {DType::f16, DType::bf16, DType::f32}) {
@@ -112,7 +120,8 @@ TEST(Simplify, NeutralElementsKeepEveryValue) {
     const char* op;
     std::int64_t element;
   };
-  for (const Case& c : {Case{"add", 0}, Case{"sub", 0}, Case{"mul", 1}, Case{"bitwise_and", -1}, Case{"bitwise_or", 0}, Case{"bitwise_xor", 0}}) {
+  for (const Case& c :
+       {Case{"add", 0}, Case{"sub", 0}, Case{"mul", 1}, Case{"bitwise_and", -1}, Case{"bitwise_or", 0}, Case{"bitwise_xor", 0}}) {
     const ops::Op* op = ops::find(c.op);
     ASSERT_NE(op, nullptr) << c.op;
     ASSERT_NE(op->exact, nullptr) << c.op;

@@ -49,7 +49,8 @@ TEST(GraphText, HeaderExampleRoundTrips) {
 TEST(GraphText, AnyNameCanBeAValue) {
   const Graph g = parse_graph(
       "graph \"g 1\"(\"return\": f32[2], none_1: f32[2], \"L.0.w\": f32[2], f16: f32[2], extern_1: f32[2], größe: f32[2]) {\n"
-      "  \"none\" = add(\"return\", \"L.0.w\")\n  \"a\\\"b\\\\c\\x01\" = mul(\"none\", f16)\n  return \"a\\\"b\\\\c\\x01\", größe\n}\n");
+      "  \"none\" = add(\"return\", \"L.0.w\")\n  \"a\\\"b\\\\c\\x01\" = mul(\"none\", f16)\n  return \"a\\\"b\\\\c\\x01\", "
+      "größe\n}\n");
   EXPECT_EQ(g.values[0].name, "return");
   EXPECT_EQ(g.values.back().name, "a\"b\\c\x01");
   const std::string text = print_graph(g);
@@ -58,8 +59,10 @@ TEST(GraphText, AnyNameCanBeAValue) {
 
 TEST(GraphText, NumbersAreExact) {
   const Graph g = parse_graph(
-      "graph g(x: f64[2], i: i64[2]) {\n a = mul(x, 0.1)\n b = mul(x, -inf)\n c = mul(x, nan)\n d = add(i, -9223372036854775808)\n"
-      " e = mul(x, -0.0)\n f = mul(x, 1e400)\n g = mul(x, 4.9e-324)\n h = mul(x, 16777217.0)\n k = mul(x, true)\n return a, b, c, d, e, f, g, h, k\n}");
+      "graph g(x: f64[2], i: i64[2]) {\n a = mul(x, 0.1)\n b = mul(x, -inf)\n c = mul(x, nan)\n d = add(i, "
+      "-9223372036854775808)\n"
+      " e = mul(x, -0.0)\n f = mul(x, 1e400)\n g = mul(x, 4.9e-324)\n h = mul(x, 16777217.0)\n k = mul(x, true)\n return a, b, "
+      "c, d, e, f, g, h, k\n}");
   const auto number = [&](int node) { return std::get<double>(std::get<Scalar>(g.nodes[node].args[1])); };
   EXPECT_EQ(number(0), 0.1);
   EXPECT_EQ(number(1), -INFINITY);
@@ -80,7 +83,8 @@ TEST(GraphText, ErrorsShowThePlace) {
   const Failure f = failure("graph g(x: f32[4]) {\n  y = gellu(x)\n  return y\n}\n");
   EXPECT_EQ(f.code, "graph.unknown_op");
   EXPECT_EQ(f.message,
-            "f.graph:2:7: unknown operator 'gellu'; did you mean 'gelu'?; `fuselab ops` lists what exists\n    y = gellu(x)\n        ^");
+            "f.graph:2:7: unknown operator 'gellu'; did you mean 'gelu'?; `fuselab ops` lists what exists\n    y = gellu(x)\n    "
+            "    ^");
   EXPECT_EQ(failure("graph g(x: f32[4]) {\n\ty = exp(z)\n return y }").message,
             "f.graph:2:10: there is no value 'z' before this place; did you mean 'x'?\n   y = exp(z)\n           ^");
 }
@@ -139,7 +143,8 @@ TEST(GraphText, HostileTextEndsInAnError) {
 
 TEST(GraphText, AnnotationSetsStridesAndAssumptions) {
   const Graph g = parse_graph(
-      "graph g(x: f32[B, 4]) {\n  a: f32[B, 4]{1, B} = exp(x)\n  s: f32[2, 4] = slice(x, dim=0, start=0, end=2)\n  return a, s\n}");
+      "graph g(x: f32[B, 4]) {\n  a: f32[B, 4]{1, B} = exp(x)\n  s: f32[2, 4] = slice(x, dim=0, start=0, end=2)\n  return a, "
+      "s\n}");
   verify(g);
   EXPECT_EQ(g.values[g.outputs[0]].type.str(), "f32[B, 4]{1, B}");
   ASSERT_EQ(g.assumptions.size(), 1u);
@@ -180,9 +185,15 @@ TEST(GraphTextProperty, DamagedTextNeverCrashes) {
       for (int c = 0; c < 3; ++c) {
         const std::size_t at = random() % damaged.size();
         switch (random() % 3) {
-          case 0: damaged[at] = static_cast<char>(random() % 256); break;
-          case 1: damaged.erase(at, 1 + random() % 5); break;
-          default: damaged.insert(at, damaged.substr(random() % damaged.size(), random() % 8)); break;
+          case 0:
+            damaged[at] = static_cast<char>(random() % 256);
+            break;
+          case 1:
+            damaged.erase(at, 1 + random() % 5);
+            break;
+          default:
+            damaged.insert(at, damaged.substr(random() % damaged.size(), random() % 8));
+            break;
         }
         if (damaged.empty()) damaged = "g";
       }

@@ -34,17 +34,23 @@ class RandomGraph {
   int pick(int n) { return static_cast<int>(random_() % static_cast<std::uint32_t>(n)); }
 
   std::string name(const Graph& g, const std::string& base) {
-    static const char* const kOdd[] = {"return", "none", "inf", "with space", "quo\"te", "back\\slash", "tab\there", "größe", "3rd", "f16", "size", "L.0.w"};
+    static const char* const kOdd[] = {"return",    "none",  "inf", "with space", "quo\"te", "back\\slash",
+                                       "tab\there", "größe", "3rd", "f16",        "size",    "L.0.w"};
     return g.unique_name(pick(4) == 0 ? kOdd[pick(12)] : base);
   }
 
   Expr size() {
     switch (pick(8)) {
-      case 0: return Expr::symbol("B");
-      case 1: return Expr::symbol("s0") * 2 + 1;
-      case 2: return 1;
-      case 3: return 0;
-      default: return 1 + pick(5);
+      case 0:
+        return Expr::symbol("B");
+      case 1:
+        return Expr::symbol("s0") * 2 + 1;
+      case 2:
+        return 1;
+      case 3:
+        return 0;
+      default:
+        return 1 + pick(5);
     }
   }
 
@@ -63,23 +69,34 @@ class RandomGraph {
   Scalar number() {
     static constexpr double kReals[] = {0.1, -0.0, 1e300, 1e-310, 3.0, INFINITY, -INFINITY, NAN, 1.0 / 3, 16777217.0};
     switch (pick(3)) {
-      case 0: return Scalar(pick(2) == 0);
-      case 1: return Scalar(pick(4) == 0 ? INT64_MIN : std::int64_t{pick(9)} - 4);
-      default: return Scalar(kReals[pick(10)]);
+      case 0:
+        return Scalar(pick(2) == 0);
+      case 1:
+        return Scalar(pick(4) == 0 ? INT64_MIN : std::int64_t{pick(9)} - 4);
+      default:
+        return Scalar(kReals[pick(10)]);
     }
   }
 
   Attr attribute(ops::AttrType t) {
     using ops::AttrType;
     switch (t) {
-      case AttrType::boolean: return Attr(pick(2) == 0);
-      case AttrType::integer: return Attr(std::int64_t{pick(5) - 2});
-      case AttrType::real: return Attr(0.125 * pick(20));
-      case AttrType::string: return Attr(std::string(pick(2) ? "none" : "tanh"));
-      case AttrType::dtype: return Attr(static_cast<DType>(pick(kDTypeCount)));
-      case AttrType::expr: return Attr(size());
-      case AttrType::scalar: return std::visit([](auto v) { return Attr(v); }, number());
-      case AttrType::ints: break;
+      case AttrType::boolean:
+        return Attr(pick(2) == 0);
+      case AttrType::integer:
+        return Attr(std::int64_t{pick(5) - 2});
+      case AttrType::real:
+        return Attr(0.125 * pick(20));
+      case AttrType::string:
+        return Attr(std::string(pick(2) ? "none" : "tanh"));
+      case AttrType::dtype:
+        return Attr(static_cast<DType>(pick(kDTypeCount)));
+      case AttrType::expr:
+        return Attr(size());
+      case AttrType::scalar:
+        return std::visit([](auto v) { return Attr(v); }, number());
+      case AttrType::ints:
+        break;
     }
     std::vector<Expr> list;
     for (int i = pick(4); i > 0; --i) list.emplace_back(pick(5) - 1);
