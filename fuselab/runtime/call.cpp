@@ -90,9 +90,11 @@ void Call::run() {
   const Program& p = g.program_;
   const bool first = g.calls_.fetch_add(1, std::memory_order_relaxed) == 0;
   const auto start = first ? std::chrono::steady_clock::now() : std::chrono::steady_clock::time_point{};
+  const int poison = g.options_.poison;
   if (binding->arena_bytes > 0) {
     arena_block_ = allocate(static_cast<std::size_t>(binding->arena_bytes));
     arena_ = static_cast<char*>(arena_block_->data);
+    if (poison >= 0) std::memset(arena_, poison, static_cast<std::size_t>(binding->arena_bytes));
   }
   const int steps = static_cast<int>(p.steps.size());
   for (int i = 0; i < steps; ++i) {
@@ -101,6 +103,7 @@ void Call::run() {
       StorageRef block = allocate(static_cast<std::size_t>(binding->slots[m].bytes));
       live[m].data = static_cast<char*>(block->data);
       live[m].storage = block.release();
+      if (poison >= 0) std::memset(live[m].data, poison, static_cast<std::size_t>(binding->slots[m].bytes));
     }
     if (s.kind == Kind::kernel) {
       launch(i);

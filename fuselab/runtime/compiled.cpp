@@ -90,6 +90,21 @@ CompiledGraph::CompiledGraph(Graph graph, fuse::Plan plan, std::vector<codegen::
   timing_.total = ms_since(start);
 }
 
+fuse::Plan one_kernel_plan(const Graph& fragment, const std::string& kernel_name) {
+  fuse::Step step;
+  step.kind = Kind::kernel;
+  step.name = kernel_name;
+  step.block_kind = "elemwise";
+  step.fragment = fragment;
+  step.inputs = fragment.inputs;
+  step.outputs = fragment.outputs;
+  for (const Node& n : fragment.nodes) step.nodes.push_back(n.id);
+  fuse::Plan plan;
+  plan.reasons.assign(fragment.nodes.size(), "block " + kernel_name);
+  plan.steps.push_back(std::move(step));
+  return plan;
+}
+
 void CompiledGraph::compile(std::vector<codegen::Source> sources) {
   const auto start = Clock::now();
   if (!sources.empty()) {

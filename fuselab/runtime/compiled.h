@@ -26,6 +26,7 @@ struct Options {
   codegen::Options codegen;  ///< opt_level and skip_passes hold for the graph passes too
   jit::Options jit;
   bool dumps = false;       ///< keep the graph after each graph pass that changed it (for the debug folder)
+  int poison = -1;          ///< 0..255: results and work space are filled with this byte before kernels run, so that a check sees what was not written
   int threads = 0;          ///< threads a call may use; 0: what the process's thread pool says at each call
   int compile_threads = 0;  ///< threads for code generation and compiling; 0: the machine's
 };
@@ -157,6 +158,9 @@ class CompiledGraph {
   mutable std::shared_ptr<const Binding> last_;                    // guarded by mutex_
   mutable std::map<std::vector<std::int64_t>, std::shared_ptr<const Binding>> bindings_;  // guarded by mutex_
 };
+
+/// The plan that runs a whole fragment as one kernel of this name: for texts made elsewhere.
+fuse::Plan one_kernel_plan(const Graph& fragment, const std::string& kernel_name);
 
 /// Counts over the process.
 struct Counts {

@@ -14,6 +14,7 @@
 #include "callable.h"
 #include "errors.h"
 #include "fuselab/core/error.h"
+#include "fuselab/core/hash.h"
 #include "fuselab/fuse/flags.h"
 #include "fuselab/graph/text.h"
 #include "fuselab/runtime/compiled.h"
@@ -119,6 +120,9 @@ Parsed parse_options(const nb::dict& from) {
       o.codegen.opt_level = static_cast<int>(integer(v, name, 0));
     } else if (key == "threads") {
       o.threads = static_cast<int>(integer(v, name, 0));
+    } else if (key == "poison") {
+      o.poison = static_cast<int>(integer(v, name, 0));
+      if (o.poison > 255) fail("options.bad_value", "option 'poison' is a byte");
     } else if (key == "compile_threads") {
       o.compile_threads = static_cast<int>(integer(v, name, 0));
     } else if (key == "read_cache") {
@@ -131,7 +135,7 @@ Parsed parse_options(const nb::dict& from) {
     } else {
       std::string known;
       for (const auto& f : kFlags) known += std::string(f.first) + ", ";
-      fail("options.unknown", "unknown option '{}'; there are {}precision, skip_passes, opt_level, threads, compile_threads, read_cache, dumps, exchange_api",
+      fail("options.unknown", "unknown option '{}'; there are {}precision, skip_passes, opt_level, threads, compile_threads, read_cache, dumps, poison, exchange_api",
            key, known);
     }
   }
@@ -195,6 +199,49 @@ nb::object compile_graph(const std::string& text, const nb::dict& options, const
   return nb::steal(make_callable(std::move(parts)));
 }
 
+/// One kernel from texts made elsewhere: an artifact, an edited kernel.
+nb::object compile_artifact(const std::string& text, const nb::dict& artifact, const nb::dict& options, const std::string& file) {
+  const Parsed parsed = parse_options(options);
+  const auto part = [&](const char* key) {
+    if (!artifact.contains(key) || !nb::isinstance<nb::str>(artifact[key])) fail("options.bad_value", "the artifact has no text '{}'", key);
+    return nb::cast<std::string>(artifact[key]);
+  };
+  codegen::Generated made;
+  made.source.name = part("name");
+  made.source.tiling_def = part("tiling_def");
+  made.source.host_impl = part("host_impl");
+  made.source.device_impl = part("device_impl");
+  if (artifact.contains("sizes")) made.source.sizes = strings(artifact["sizes"], "sizes");
+  made.source.hash = hash_hex(made.source.text());
+  if (artifact.contains("ir") && nb::isinstance<nb::str>(artifact["ir"])) made.kernel_ir = nb::cast<std::string>(artifact["ir"]);
+  CallableParts parts;
+  Graph graph = parse_graph(text, file);
+  parts.is_size = size_parameters(text, graph);
+  parts.api = parsed.api;
+  {
+    nb::gil_scoped_release unlocked;
+    fuse::Plan plan = runtime::one_kernel_plan(graph, made.source.name);
+    parts.graph = std::make_shared<runtime::CompiledGraph>(std::move(graph), std::move(plan), std::vector<codegen::Generated>{std::move(made)}, parsed.options);
+  }
+  return nb::steal(make_callable(std::move(parts)));
+}
+
+/// The three texts of kernel IR, as a dictionary that compile_artifact takes.
+nb::dict generate_from_ir(const std::string& ir, const std::string& file) {
+  const codegen::Generated g = codegen::generate_from_ir(ir, file);
+  nb::dict d;
+  d["name"] = g.source.name;
+  d["tiling_def"] = g.source.tiling_def;
+  d["host_impl"] = g.source.host_impl;
+  d["device_impl"] = g.source.device_impl;
+  nb::list sizes;
+  for (const std::string& s : g.source.sizes) sizes.append(s);
+  d["sizes"] = sizes;
+  d["hash"] = g.source.hash;
+  d["ir"] = g.kernel_ir;
+  return d;
+}
+
 const char* kind_name(fuse::Step::Kind k) {
   return k == fuse::Step::Kind::kernel ? "kernel" : k == fuse::Step::Kind::extern_call ? "extern" : "view";
 }
@@ -208,7 +255,17 @@ nb::dict explain(nb::handle callable) {
     nb::dict d;
     d["kind"] = kind_name(s.kind);
     d["name"] = g.program().steps[i].label;
-    if (s.kind == fuse::Step::Kind::kernel) d["block_kind"] = s.block_kind;
+    const auto names = [&](const std::vector<ValueId>& values) {
+      nb::list list;
+      for (const ValueId v : values) list.append(g.graph().values[v].name);
+      return list;
+    };
+    if (s.kind == fuse::Step::Kind::kernel) {
+      d["block_kind"] = s.block_kind;
+      d["inputs"] = names(s.inputs);
+      d["outputs"] = names(s.outputs);
+      d["fragment"] = print_graph(s.fragment);
+    }
     nb::list nodes;
     for (const NodeId n : s.nodes) {
       const Node& node = g.graph().nodes[n];
@@ -312,6 +369,9 @@ nb::dict value_types(const std::string& text) {
 void add_compile(nb::module_& m) {
   m.def("compile_graph", &compile_graph, nb::arg("text"), nb::arg("options") = nb::dict(), nb::arg("externs") = nb::list(), nb::arg("file") = "<text>",
         "A callable from a graph in text form. `externs[k]` runs the nodes `extern(..., call=k)`.");
+  m.def("compile_artifact", &compile_artifact, nb::arg("text"), nb::arg("artifact"), nb::arg("options") = nb::dict(), nb::arg("file") = "<text>",
+        "A callable that runs a whole fragment as the one kernel whose texts are given: name, tiling_def, host_impl, device_impl, sizes.");
+  m.def("generate_from_ir", &generate_from_ir, nb::arg("ir"), nb::arg("file") = "<ir>", "The texts of a kernel from its IR.");
   m.def("explain", &explain, nb::arg("compiled"), "Steps, reasons, counts and the time of each phase of a compiled graph.");
   m.def("kernels", &kernel_texts, nb::arg("compiled"), "The texts of each distinct kernel of a compiled graph.");
   m.def("graph_text", [](nb::handle callable) { return print_graph(graph_of(callable.ptr()).original()); }, nb::arg("compiled"));

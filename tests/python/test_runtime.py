@@ -400,3 +400,28 @@ def test_a_forked_child_can_call(add_abs, xy):
         os._exit(0 if ok else 1)
     _, status = os.waitpid(child, 0)
     assert status == 0
+
+
+def test_an_artifact_runs_as_it_stands(xy):
+    (k,) = _core.compile_graph(ADD_ABS).kernels
+    same = _core.compile_artifact(k["graph"], k)
+    assert torch.equal(same(*xy)[0], sum(xy).abs())
+    again = _core.compile_artifact(k["graph"], _core.generate_from_ir(k["ir"]))
+    assert torch.equal(again(*xy)[0], sum(xy).abs())
+    # An edited text does what it now says, and poison shows what is not written.
+    lazy = f'extern "C" long {k["name"]}_run(void* const*, const void*, long, long, long, char*, char*) {{ return 0; }}\n'
+    out = _core.compile_artifact(k["graph"], dict(k, device_impl=lazy), {"poison": 255})(*xy)[0]
+    assert out.isnan().all()
+    with pytest.raises(fuselab.Error):
+        _core.compile_artifact(k["graph"], dict(k, device_impl="this is no C++"))
+    with pytest.raises(fuselab.Error):
+        _core.compile_artifact(k["graph"], {"name": "k"})
+
+
+def test_poison_does_not_show_in_results(xy):
+    text = "graph g(x: f32[100, 33]) {\n  a = softmax(x, dim=1)\n  s = sum(a, dims=[0])\n  m = mean(x, dims=[0, 1])\n  return a, s, m\n}"
+    x = torch.randn(100, 33)
+    plain = _core.compile_graph(text)(x)
+    for byte in (0, 255):
+        for a, b in zip(plain, _core.compile_graph(text, {"poison": byte})(x)):
+            assert torch.equal(a, b)
