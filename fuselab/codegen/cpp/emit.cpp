@@ -25,7 +25,8 @@ class Emitter {
     rows_ = Expr(1);
     for (int a : s_.row_axes) rows_ = rows_ * k_.axes[static_cast<std::size_t>(a)].extent;
     if (s_.form == Form::element) tiles_ = lanes_.is_const() && lanes_.value() <= 2 * kTile ? Expr(1) : floordiv(lanes_ + Expr(kTile - 1), kTile);
-    if (s_.form == Form::columns) tiles_ = floordiv(lanes_ + Expr(kLanes - 1), kLanes);
+    const int per_unit = kLanes * (stages_.blocked() ? kColumnVectors : 1);
+    if (s_.form == Form::columns) tiles_ = floordiv(lanes_ + Expr(per_unit - 1), per_unit);
   }
 
   Source run() {
@@ -66,6 +67,7 @@ class Emitter {
       for (const kernel::Axis& a : k_.axes)
         if (a.role == kernel::Role::inner) steps = steps * a.extent;
     if (s_.form == Form::rows) steps = floordiv(steps + Expr(kLanes - 1), kLanes);
+    if (stages_.blocked()) steps = steps * Expr(kColumnVectors);
     return fmt::format(
         "extern \"C\" void {0}_tile(const long* sizes, long threads, void* out) {{\n"
         "  struct {0}_tiling* const t = (struct {0}_tiling*)out;\n  (void)sizes;\n  (void)threads;\n{1}{2}"
@@ -144,6 +146,12 @@ class Emitter {
   void reducing() {
     const std::string row = unit_row();
     if (!s_.row_axes.empty()) values_.coordinates(s_.row_axes, row);
+    if (stages_.blocked()) {
+      if (tiles_.is(1)) w_.line("const i64 tile = 0;");
+      values_.row_pointers();
+      stages_.blocked_stage([&] { row_statements(0, false); }, [&] { row_statements(1, true); });
+      return;
+    }
     if (s_.form == Form::columns) {
       w_.line(tiles_.is(1) ? "const i64 e = 0;" : "const i64 e = tile * 16;");
       w_.line(fmt::format("const i32 m = ({0}) - e < 16 ? (i32)(({0}) - e) : 16;", Values::size(lanes_)));

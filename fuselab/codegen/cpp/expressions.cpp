@@ -45,8 +45,8 @@ std::string combine_text(const std::string& op, DType t, const std::string& a, c
   if (op == "any") return fmt::format("({} | {})", a, b);
   if (op == "all") return fmt::format("({} & {})", a, b);
   if (is_bool(t)) return op == "max" ? fmt::format("({} | {})", a, b) : fmt::format("({} & {})", a, b);
-  needs.helpers.insert("minmax");
-  return fmt::format("fl_{}({}, {})", op, a, b);
+  needs.helpers.insert("fold");
+  return fmt::format("fl_fold_{}({}, {})", op, a, b);
 }
 
 std::string identity_text(const std::string& op, DType t) {
@@ -108,7 +108,11 @@ std::string compute_text(const kernel::Kernel& k, const Stmt& s, const std::vect
       return fmt::format("fl_idiv({}, {}, {}, {}, status)", a, b, active, it->second);
     }
   }
-  if (op == "min" || op == "max") return combine_text(op, t, a, b, needs);
+  if (op == "min" || op == "max") {
+    if (is_bool(t)) return combine_text(op, t, a, b, needs);
+    needs.helpers.insert("minmax");
+    return fmt::format("fl_{}({}, {})", op, a, b);
+  }
   if (op == "rsqrt" && vecmath::find(op, t) == nullptr) return fmt::format("({} / __builtin_elementwise_sqrt({}))", splat("1", t), a);
   const vecmath::Function* f = is_float(t) ? vecmath::find(op, t) : nullptr;
   if (f == nullptr) fail("kernel.unsupported", "kernel {}: no code for {} in {}; keep that operator out of the block (skip_ops)", k.name, op, name(t));

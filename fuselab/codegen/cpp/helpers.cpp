@@ -96,6 +96,21 @@ template <typename V, typename T> FL_INLINE void fl_store_strided(T* p, i64 stri
   for (i32 l = 0; l < m; ++l) p[l * stride] = v[l];
 }
 )"},
+    Helper{"f16", R"(// The barrier keeps the optimiser from moving arithmetic to f16, which these machines do lane by lane.
+FL_INLINE f32x16 fl_f32_from_f16(f16x16 v) {
+  f32x16 r = __builtin_convertvector(v, f32x16);
+#if defined(__AVX512F__)
+  __asm__("" : "+v"(r));
+#elif defined(__AVX2__)
+  typedef f32 f32x8 __attribute__((ext_vector_type(8)));
+  f32x8 low = __builtin_shufflevector(r, r, 0, 1, 2, 3, 4, 5, 6, 7), high = __builtin_shufflevector(r, r, 8, 9, 10, 11, 12, 13, 14, 15);
+  __asm__("" : "+x"(low));
+  __asm__("" : "+x"(high));
+  r = __builtin_shufflevector(low, high, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+#endif
+  return r;
+}
+)"},
     Helper{"bf16", R"(FL_INLINE f32x16 fl_f32_from_bf16(u16x16 v) { return __builtin_bit_cast(f32x16, __builtin_convertvector(v, u32x16) << 16); }
 FL_INLINE u16x16 fl_bf16_from_f32(f32x16 v) {
   const u32x16 b = __builtin_bit_cast(u32x16, v);
@@ -140,6 +155,16 @@ FL_INLINE f64x16 fl_min(f64x16 a, f64x16 b) {
 }
 template <typename V> FL_INLINE V fl_max(V a, V b) { return a > b ? a : b; }
 template <typename V> FL_INLINE V fl_min(V a, V b) { return a < b ? a : b; }
+)"},
+    Helper{"fold", R"(// Maximum and minimum of a reduction: NaN wins; which of -0 and +0 stands for zero is left to the order, as in eager.
+template <typename V> FL_INLINE V fl_fold_max(V a, V b) {
+  const V m = a > b ? a : b;
+  return a != a ? a : m;
+}
+template <typename V> FL_INLINE V fl_fold_min(V a, V b) {
+  const V m = a < b ? a : b;
+  return a != a ? a : m;
+}
 )"},
     Helper{"rotate", R"(template <typename V> FL_INLINE V fl_rotate8(V v) { return __builtin_shufflevector(v, v, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7); }
 template <typename V> FL_INLINE V fl_rotate4(V v) { return __builtin_shufflevector(v, v, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3); }

@@ -330,12 +330,58 @@ void Stages::stage(int stage) {
     if (!p.reduces.empty()) flush(p, "_o", Values::size(points_), "_a");
     w_.close();
   }
+  results(p);
+}
+
+void Stages::results(const Plan& p) {
   for (int r : p.reduces) {
     if (rows_) across_lanes(r);
     const std::string x = v_.var(r);
     const Stmt& st = k_.stmts[static_cast<std::size_t>(r)];
     w_.line(is_arg(r) ? fmt::format("const i64x16 {0} = {0}_a_i;", x) : fmt::format("const {1} {0} = {0}_a;", x, vector_type(st.type)));
   }
+}
+
+bool Stages::blocked() const {
+  if (rows_ || s_.form != Form::columns || s_.stages != 1 || (steps_.is_const() && steps_.value() <= kBlockSteps)) return false;
+  const Plan p = plan(0);
+  return p.stores.empty() && !p.reduces.empty();
+}
+
+/// Where vector `w` of the tile lies.
+void Stages::columns_of(const std::string& w) {
+  Expr columns = 1;
+  for (int a : s_.vector_axes) columns = columns * k_.axes[static_cast<std::size_t>(a)].extent;
+  w_.line(fmt::format("const i64 e = (tile * {} + {}) * 16;", kColumnVectors, w));
+  if (!multiple(columns, kLanes * kColumnVectors)) w_.line(fmt::format("if (e >= {}) break;", Values::size(columns)));
+  w_.line(fmt::format("const i32 m = ({0}) - e < 16 ? (i32)(({0}) - e) : 16;", Values::size(columns)));
+  w_.line("(void)m;");
+}
+
+void Stages::blocked_stage(const std::function<void()>& before, const std::function<void()>& after) {
+  const Plan p = plan(0);
+  w_.line("// One pass, block by block, so that neighbouring columns share cache lines.");
+  for (int r : p.reduces) {
+    const DType t = v_.type(k_.stmts[static_cast<std::size_t>(r)].args[0]);
+    w_.line(fmt::format("{} {}_s[{}][48];", vector_type(t), v_.var(r), kColumnVectors));
+    if (is_arg(r)) w_.line(fmt::format("i64x16 {}_s_i[{}][48];", v_.var(r), kColumnVectors));
+  }
+  w_.open(fmt::format("for (i64 b = 0; b < {}; b += {})", Values::size(steps_), kBlockSteps));
+  w_.open(fmt::format("for (i32 w = 0; w < {}; ++w)", kColumnVectors));
+  columns_of("w");
+  before();
+  block(p, 0, false);
+  push(p, "_s[w]", fmt::format("b / {}", kBlockSteps), "_c0");
+  w_.close();
+  w_.close();
+  w_.open(fmt::format("for (i32 w = 0; w < {}; ++w)", kColumnVectors));
+  columns_of("w");
+  before();
+  declare(p, "_a", false);
+  flush(p, "_s[w]", fmt::format("(({}) + {}) / {}", Values::size(steps_), kBlockSteps - 1, kBlockSteps), "_a");
+  results(p);
+  after();
+  w_.close();
 }
 
 }  // namespace fuselab::codegen::cpp

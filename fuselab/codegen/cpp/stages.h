@@ -1,11 +1,14 @@
 // The passes of a reducing kernel over its inner axes: the loops, the reduction tree, kept rows.
 #pragma once
+#include <functional>
 #include <string>
 #include <vector>
 
 #include "fuselab/codegen/cpp/values.h"
 
 namespace fuselab::codegen::cpp {
+
+inline constexpr int kColumnVectors = 4;  ///< vectors of columns that a blocked unit takes
 
 class Stages {
  public:
@@ -18,6 +21,11 @@ class Stages {
   /// One pass: the reductions and the element stores of stage `stage`.
   void stage(int stage);
   bool has_work(int stage) const;
+  /// Columns: may the single pass take several vectors of columns together, block by block? Every cache line of a row is then
+  /// used while it is near.
+  bool blocked() const;
+  /// That pass over the columns of `tile`: `before` prints what the body needs, `after` what follows the reductions.
+  void blocked_stage(const std::function<void()>& before, const std::function<void()>& after);
 
  private:
   struct Plan {
@@ -35,6 +43,8 @@ class Stages {
   void push(const Plan& p, const std::string& stack, const std::string& count, const std::string& value);
   void flush(const Plan& p, const std::string& stack, const std::string& count, const std::string& into);
   void across_lanes(int reduce);
+  void results(const Plan& p);
+  void columns_of(const std::string& w);
   bool is_arg(int reduce) const;
   std::string slot() const;
 

@@ -75,6 +75,7 @@ std::string to_f32(const std::string& v, DType from, Used& used) {
   switch (from) {
     case DType::f32: return v;
     case DType::bf16: used.insert("bf16"); return fmt::format("fl_f32_from_bf16({})", v);
+    case DType::f16: used.insert("f16"); return fmt::format("fl_f32_from_f16({})", v);
     case DType::boolean: return fmt::format("__builtin_convertvector({} & 1, f32x16)", v);
     default: return fmt::format("__builtin_convertvector({}, f32x16)", v);
   }

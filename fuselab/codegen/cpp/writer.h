@@ -8,7 +8,7 @@ class Writer {
  public:
   void line(const std::string& text) { out_ += std::string(static_cast<std::size_t>(2 * depth_), ' ') + text + "\n"; }
   void open(const std::string& text) {
-    line(text + " {");
+    line(text.empty() ? "{" : text + " {");
     ++depth_;
   }
   void close(const std::string& after = "") {
