@@ -15,6 +15,9 @@ from .exprs import Unsupported, size_text, symbol_name, symbols
 RESERVED = {"return", "none", "true", "false", "inf", "nan", "extern", "graph", "size", "min", "max", "mod", "floordiv"}
 
 
+KEPT = torch.preserve_format
+
+
 class WholeGraph(Exception):
     """The graph as a whole cannot be compiled; the message is the reason."""
 
@@ -41,6 +44,7 @@ class _Lowering:
         self.skip_nodes = set(options.get("skip_nodes", ()))
         self.names, self.used = {}, set(RESERVED)
         self.body, self.specs, self.lines = [], [], {}
+        self.inferred = set()    # nodes whose strides the table's rule decides
         self.results = {}        # multi-result node -> {result index: value name}
         self.counts = {k: collections.Counter() for k in ("lowered", "fallbacks", "externs")}
 
@@ -51,6 +55,7 @@ class _Lowering:
         out = next(n for n in reversed(nodes) if n.op == "output")
         finish = outputs.plan(self.placeholders, out.args[0])
         needed = self.needed(finish.core)
+        self.bases = finish.bases
         params = self.parameters()
         for node in nodes:
             if node in needed and node.op in ("call_function", "get_attr"):
@@ -257,9 +262,23 @@ class _Lowering:
             words.append(word)
         words += [f"{k}={table.attr_text(kind, v)}" for k, (kind, v) in attrs.items()]
         left = ", ".join(f"{n}: {self.type_text(v)}" for n, v in zip(names, vals))
-        if row.kind == "pointwise" and _meta_strides_doubtful(operands):
+        if self.own_strides(row, node, operands):
+            self.inferred.add(node)
             left = names[0]
         return before + [f"  {left} = {row.name}({', '.join(words)})"]
+
+    def own_strides(self, row, node, operands):
+        """Does the table's rule, which is eager's, decide the strides of the result?
+
+        PyTorch's shape functions sometimes predict others (pow(0.5, x.t()); copysign of a transposed f16 and an f32). They
+        are right where everything is contiguous, and are kept where a view is made of the result after the call.
+        """
+        if node in self.bases or row.kind not in ("pointwise", "view") or node.kwargs.get("memory_format", KEPT) != KEPT:
+            return False
+        tensors = [v for v in operands if table.is_tensor(v)]
+        if any(v in self.inferred for v in tensors):
+            return True
+        return row.kind == "pointwise" and not all(_contiguous(v.meta["val"].shape, v.meta["val"].stride()) for v in tensors)
 
     def operand(self, value, convert):
         if value is None:
@@ -358,13 +377,6 @@ def _contiguous(sizes, strides):
             return False
         step = step * _expr(size)
     return True
-
-
-def _meta_strides_doubtful(operands):
-    """PyTorch's shape functions convert operands of other types first, which can change the strides they predict (copysign
-    of a transposed f16 and an f32): then the table's own rule, which is eager's, decides."""
-    vals = [v.meta["val"] for v in operands if table.is_tensor(v)]
-    return len({v.dtype for v in vals}) > 1 and not all(_contiguous(v.shape, v.stride()) for v in vals)
 
 
 def _identity_of(node):

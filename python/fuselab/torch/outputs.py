@@ -15,6 +15,7 @@ class Finish:
     core: list          # nodes whose values the core returns (dropped before it is kept in the cache)
     source: str         # def finish(core, a0, a1, ...): runs the core and makes the results
     plain: bool         # the results are the core's, in order
+    bases: set          # nodes the core computes of which views are made afterwards
 
     def trivial(self):
         return self.plain
@@ -27,7 +28,7 @@ def is_view(node):
 
 def plan(placeholders, results):
     """The Finish of a graph: which node values the core computes, and the function that makes the results of them."""
-    core, parts = [], []
+    core, parts, bases = [], [], set()
     storages = {}            # storage of an input -> its index
     for i, node in enumerate(placeholders):
         val = node.meta.get("val")
@@ -73,6 +74,7 @@ def plan(placeholders, results):
         base = _base(node)
         if base is not node and _storage(val) in shared and not (isinstance(base, torch.fx.Node) and base in index):
             base_val = base.meta.get("val")
+            bases.add(base)
             view = view_of(core_result(base), base_val, val) if isinstance(base_val, torch.Tensor) else None
             parts.append(view if view is not None else core_result(node))
             continue
@@ -84,7 +86,7 @@ def plan(placeholders, results):
         lines.append(f"    r = core({args})")
     lines += [f"    {name} = {env[name]}" for name in sorted(used) if name in env]
     lines.append(f"    return ({', '.join(parts)}{',' if len(parts) == 1 else ''})")
-    return Finish(core, "\n".join(lines) + "\n", plain)
+    return Finish(core, "\n".join(lines) + "\n", plain, bases)
 
 
 class _NoSymbols:
