@@ -91,8 +91,8 @@ bool Stages::has_work(int stage) const {
 
 /// Prints the statements of one step. In scope: q; here e (position of lane 0) and, for part of a vector, m.
 void Stages::body(const Plan& p, int stage, const std::string& q, bool whole) {
-  if (q != "q") w_.line(fmt::format("const i64 step = {};", q));
-  const std::string step = q == "q" ? "q" : "step";
+  w_.line(fmt::format("const i64 step = {};", q));
+  const std::string step = "step";
   if (rows_) {
     w_.line(fmt::format("const i64 e = {} * 16;", step));
     if (!whole) w_.line(fmt::format("const i32 m = ({0}) - e < 16 ? (i32)(({0}) - e) : 16;", Values::size(n_)));
@@ -131,7 +131,7 @@ void Stages::accumulate(int r, const std::string& chain, bool whole) {
   needs_.helpers.insert("arg");
   needs_.helpers.insert("iota");
   const std::string first = outer_.empty() ? "0l" : fmt::format("g * ({})", Values::size(n_));
-  std::string index = rows_ ? fmt::format("fl_iota({} + e)", first) : "(i64x16)(q)";
+  std::string index = rows_ ? fmt::format("fl_iota({} + e)", first) : "(i64x16)(step)";
   if (part) index = fmt::format("({} ? {} : (i64x16)(9223372036854775807l))", widen_mask("fl_lanes(m)", DType::i64), index);
   w_.line(fmt::format("fl_{}({}, {}, {}, {});", st.op, acc, index_of(acc), v, index));
 }
