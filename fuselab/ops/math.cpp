@@ -86,6 +86,7 @@ void add_math(std::vector<Op>& t) {
       .names("Tanh", "Tanh", "Tanh")
       .doc("Hyperbolic tangent.", t);
   function("sigmoid", [](D a, A) { return a[0] >= 0 ? 1 / (1 + std::exp(-a[0])) : std::exp(a[0]) / (1 + std::exp(a[0])); })
+      .ulp(2)
       .monotone()
       .special("0 -> 0.5; inf -> 1; -inf -> 0; nan -> nan")
       .names("Sigmoid", "Sigmoid", "Sigmoid")
