@@ -66,7 +66,7 @@ std::vector<bool> Kernel::inner_stmts() const {
 
 namespace {
 
-void verify_stmt(const Kernel& k, std::size_t i, const std::vector<bool>& inner) {
+void verify_stmt(const Kernel& k, std::size_t i) {
   const Stmt& s = k.stmts[i];
   auto bad = [&](const std::string& why) {
     fail("kernel.invalid", "kernel {}: statement %{} {}: {}; fix the IR text, or report the graph it came from", k.name, i, s.name, why);
@@ -81,7 +81,7 @@ void verify_stmt(const Kernel& k, std::size_t i, const std::vector<bool>& inner)
   if (memory && k.buffers[s.buffer].output != (s.kind == StmtKind::store)) bad("reads an output or writes an input");
   if (s.kind == StmtKind::store && (s.args.size() != 1 || k.stmts[s.args[0]].type != s.type)) bad("must store one value of its own type");
   if (s.kind == StmtKind::cast && s.args.size() != 1) bad("a cast takes one value");
-  if (s.kind == StmtKind::reduce && (s.args.size() != 1 || !inner[s.args[0]])) bad("reduces a value that does not vary along an inner axis");
+  if (s.kind == StmtKind::reduce && (s.args.size() != 1 || k.tree.groups.empty())) bad("a reduction takes one value and needs a tree");
   if (s.kind != StmtKind::compute) return;
   const Primitive* p = find_primitive(s.op);
   if (p == nullptr) bad("unknown primitive '" + s.op + "'");
@@ -93,8 +93,7 @@ void verify_stmt(const Kernel& k, std::size_t i, const std::vector<bool>& inner)
 }  // namespace
 
 void verify(const Kernel& k) {
-  const auto inner = k.inner_stmts();
-  for (std::size_t i = 0; i < k.stmts.size(); ++i) verify_stmt(k, i, inner);
+  for (std::size_t i = 0; i < k.stmts.size(); ++i) verify_stmt(k, i);
 }
 
 }  // namespace fuselab::kernel

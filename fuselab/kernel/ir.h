@@ -85,7 +85,7 @@ struct Kernel {
 std::string print_kernel(const Kernel& k);
 /// Throws Error("kernel.syntax") with file:line: and the line.
 Kernel parse_kernel(const std::string& text, const std::string& file);
-/// Throws Error("kernel.invalid"): order, types, unknown primitive, reduce of a row value.
+/// Throws Error("kernel.invalid"): order, types, unknown primitive.
 void verify(const Kernel& k);
 
 }  // namespace fuselab::kernel

@@ -113,7 +113,7 @@ void Stages::body(const Plan& p, int stage, const std::string& q, bool whole) {
   }
 }
 
-void Stages::accumulate(int r, const std::string& chain, bool whole) {
+void Stages::accumulate(int r, const std::string& chain, bool whole, const std::string& step) {
   const Stmt& st = k_.stmts[static_cast<std::size_t>(r)];
   const int arg = st.args[0];
   const DType t = v_.type(arg);
@@ -207,7 +207,7 @@ void Stages::block(const Plan& p, int stage, bool single) {
     w_.open("switch (q & 3)");
     for (int c = 0; c < kernel::kChains; ++c) {
       w_.open(c == 3 ? "default:" : fmt::format("case {}:", c));
-      for (int r : p.reduces) accumulate(r, fmt::format("c{}", c), whole);
+      for (int r : p.reduces) accumulate(r, fmt::format("c{}", c), whole, "q");
       w_.line("break;");
       w_.close();
     }
@@ -218,7 +218,7 @@ void Stages::block(const Plan& p, int stage, bool single) {
     for (int c = 0; c < kernel::kChains; ++c) {
       w_.open("");
       body(p, stage, fmt::format("q + {}", c), true);
-      for (int r : p.reduces) accumulate(r, fmt::format("c{}", c), true);
+      for (int r : p.reduces) accumulate(r, fmt::format("c{}", c), true, "step");
       w_.close();
     }
     w_.close();

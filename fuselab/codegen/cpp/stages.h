@@ -34,7 +34,7 @@ class Stages {
   };
   Plan plan(int stage) const;
   void body(const Plan& p, int stage, const std::string& q, bool whole);
-  void accumulate(int reduce, const std::string& chain, bool whole);
+  void accumulate(int reduce, const std::string& chain, bool whole, const std::string& step);
   void lane_loops(const Plan& p, int stage, const std::string& suffix);
   void store_loops(const Plan& p, int stage);
   void block(const Plan& p, int stage, bool single);
