@@ -5,7 +5,7 @@ from . import _core, ops
 from ._core import DivisionByZero, Error, FuselabWarning, IndexRange, OutOfMemory, __version__, empty_cache, pool_stats
 from .api import compile
 
-__all__ = ["DivisionByZero", "Error", "FuselabWarning", "IndexRange", "OutOfMemory", "__version__", "compile", "empty_cache", "harness_stats", "ops",
+__all__ = ["DivisionByZero", "Error", "FuselabWarning", "IndexRange", "OutOfMemory", "__version__", "compile", "empty_cache", "graphs", "harness_stats", "ops",
            "pool_stats"]
 
 
@@ -16,6 +16,12 @@ def harness_stats():
         return stats.harness_stats()
     counts = _core.counts()
     return {name: counts[name] for name in ("graphs", "kernels", "fallbacks")}
+
+
+def graphs():
+    """The compiled graphs of the PyTorch backend that are alive, oldest first: `.explain()`, `.kernels`."""
+    stats = sys.modules.get("fuselab.torch.stats")
+    return stats.compiled_graphs() if stats else []
 
 
 if "torch" in sys.modules:

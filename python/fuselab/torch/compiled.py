@@ -43,6 +43,7 @@ class CompiledGraph(OutputCode):
 
             core = _core.compile_graph(self.text, for_core(self.options), externs.build(self.specs))
             self.counts["kernels"] = kernel_count(core)
+            stats.keep(core)
         self.call = core if self.finish is None else finisher(self.finish, core)
         stats.record(self.counts)
         return self

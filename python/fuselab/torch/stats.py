@@ -2,12 +2,14 @@
 import atexit
 import collections
 import os
+import weakref
 
 graphs = 0        # graphs given to the backend (a forward and a backward count one each)
 kernels = 0       # kernels in the compiled ones
 fallbacks = 0     # operators without a row, and whole graphs, that run in PyTorch
 externs = 0       # operators that are extern by design (matmul, convolution, ...)
 lowered = collections.Counter()   # "aten.add.Tensor(f32[4], f32[4]) -> f32[4]" -> times
+_alive = []       # weak references to the compiled graphs
 reasons = collections.Counter()   # "aten.sort.default(...) -> ...  # reason: ..." -> times
 
 
@@ -15,6 +17,15 @@ def harness_stats():
     """What benchmark programs read: counts so far in this process."""
     return dict(graphs=graphs, kernels=kernels, fallbacks=fallbacks, externs=externs,
                 fallback_reasons=dict(reasons.most_common(50)))
+
+
+def keep(core):
+    """Remembers a compiled graph for as long as something else holds it."""
+    _alive.append(weakref.ref(core, _alive.remove))
+
+
+def compiled_graphs():
+    return [core for core in (ref() for ref in list(_alive)) if core is not None]
 
 
 def record(counts):
