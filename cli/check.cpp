@@ -73,8 +73,8 @@ void check(const Args& args) {
     const Graph& fragment = fused.program().kernels[k].fragment;
     Symbols kernel_symbols = symbols;
     const std::vector<Tensor> data = make_inputs(fragment, {}, kernel_symbols, args.seed + k + 1, true);
-    kernels.push_back(
-        check_kernel(fragment, fused.generated()[k].source, data, kernel_symbols, "artifact", options.jit.read_cache));
+    kernels.push_back(check_kernel(fragment, fused.generated()[k].source, data, kernel_symbols, "artifact",
+                                   CheckOptions{options.codegen, options.jit.read_cache}));
   }
   std::size_t bad_kernels = 0;
   for (const KernelCheck& k : kernels) bad_kernels += !k.passed();

@@ -55,6 +55,10 @@ void compile(const Args& args) {
     nlohmann::ordered_json artifacts = {
         {"name", s.name},           {"target", target.isa},         {"sizes", s.sizes}, {"tiling_def", s.tiling_def},
         {"host_impl", s.host_impl}, {"device_impl", s.device_impl}, {"hash", s.hash}};
+    if (!m.fragment.empty()) {
+      artifacts["precision"] = options.codegen.precision == codegen::Precision::eager ? "eager" : "block";
+      artifacts["keep_dtype"] = options.codegen.keep_dtype;
+    }
     if (!args.out.empty()) {
       const std::string folder = args.out + "/" + s.name + "/";
       write_file(folder + "kernel.ir", m.generated.kernel_ir);

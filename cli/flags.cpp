@@ -35,7 +35,8 @@ void add_flags(CLI::App& app) {
       return;
     }
     for (const fuse::FlagRow& row : fuse::flag_rows()) {
-      std::cout << fmt::format("--{} ({}; {} in the program; default {})\n    {}\n", row.option, row.variable, row.program,
+      const std::string program = row.program.empty() ? "" : row.program + " in the program; ";
+      std::cout << fmt::format("--{} ({}; {}default {})\n    {}\n", row.option, row.variable, program,
                                row.fallback.empty() ? "none" : row.fallback, row.meaning);
     }
   });

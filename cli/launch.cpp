@@ -59,20 +59,24 @@ std::vector<Tensor> launch(const jit::Kernel& kernel, const codegen::Source& sou
 }
 
 KernelCheck check_kernel(const Graph& fragment, const codegen::Source& source, const std::vector<Tensor>& inputs,
-                         const Symbols& symbols, const std::string& path, bool read_cache) {
+                         const Symbols& symbols, const std::string& path, const CheckOptions& options) {
   KernelCheck check;
   check.kernel = source.name;
   jit::Options jit_options;
-  jit_options.read_cache = read_cache;
+  jit_options.read_cache = options.read_cache;
   const jit::Kernel kernel = jit::load(source, jit::Target::host(), jit_options);
   const std::vector<Tensor> first = launch(kernel, source, fragment, inputs, symbols, numerics::kPoison[0]);
   const std::vector<Tensor> second = launch(kernel, source, fragment, inputs, symbols, numerics::kPoison[1]);
   runtime::Options unfused_options;
   unfused_options.fuse.enable = false;
-  unfused_options.jit.read_cache = read_cache;
+  unfused_options.jit.read_cache = options.read_cache;
+  unfused_options.codegen = options.codegen;
   const runtime::CompiledGraph unfused(fragment, unfused_options);
   const std::vector<Tensor> expected = unfused(inputs, size_arguments(fragment, symbols));
-  const std::vector<reference::Output> reference = reference::fp64_reference(fragment, inputs);
+  reference::Options reference_options;
+  if (options.codegen.precision == codegen::Precision::eager) reference_options.rounding = reference::Rounding::eager;
+  reference_options.any_borders = !options.codegen.keep_dtype.empty();
+  const std::vector<reference::Output> reference = reference::fp64_reference(fragment, inputs, reference_options);
   for (std::size_t i = 0; i < first.size(); ++i) {
     const std::string& name = fragment.values[fragment.outputs[i]].name;
     numerics::Evidence evidence;

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "cli/inputs.h"
-#include "fuselab/codegen/source.h"
+#include "fuselab/codegen/codegen.h"
 #include "fuselab/core/tensor.h"
 #include "fuselab/graph/graph.h"
 #include "fuselab/jit/jit.h"
@@ -24,9 +24,15 @@ struct KernelCheck {
   bool passed() const { return failed.empty(); }
 };
 
+/// How a kernel was made, as far as a judge must know.
+struct CheckOptions {
+  codegen::Options codegen;  ///< precision mode and exemptions
+  bool read_cache = true;
+};
+
 /// The verdict on a kernel's text: its results over two poison patterns, the fragment's fp64 value with its error bound, and the
 /// fragment run operator by operator. `path` names the kernel's results in the lines ("artifact").
 KernelCheck check_kernel(const Graph& fragment, const codegen::Source& source, const std::vector<Tensor>& inputs,
-                         const Symbols& symbols, const std::string& path, bool read_cache);
+                         const Symbols& symbols, const std::string& path, const CheckOptions& options);
 
 }  // namespace fuselab::cli

@@ -37,6 +37,19 @@ codegen::Source read_artifacts(const std::string& path) {
   return source;
 }
 
+/// Precision mode and exemptions the kernel was made with; the defaults where the file does not say.
+codegen::Options made_with(const std::string& path) {
+  codegen::Options options;
+  try {
+    const auto document = nlohmann::json::parse(read_file(path));
+    if (document.value("precision", "block") == "eager") options.precision = codegen::Precision::eager;
+    if (document.contains("keep_dtype")) options.keep_dtype = document.at("keep_dtype").get<std::vector<std::string>>();
+  } catch (const nlohmann::json::exception& e) {
+    fail("repro.artifacts", "{} does not hold the texts of a kernel: {}", path, e.what());
+  }
+  return options;
+}
+
 void repro(const Args& args) {
   if (!args.check) throw UsageError("repro has one mode without Python: --check; benchmark.py in the folder has the others.");
   const std::string folder = args.folder + "/";
@@ -46,7 +59,10 @@ void repro(const Args& args) {
                                      : read_artifacts(folder + "artifacts.json");
   Symbols symbols = parse_sizes(args.sizes);
   const std::vector<Tensor> inputs = make_inputs(fragment, args.inputs, symbols, args.seed, true);
-  const KernelCheck result = check_kernel(fragment, source, inputs, symbols, "artifact", !args.no_cache);
+  CheckOptions options;
+  options.codegen = made_with(folder + "artifacts.json");
+  options.read_cache = !args.no_cache;
+  const KernelCheck result = check_kernel(fragment, source, inputs, symbols, "artifact", options);
   if (!result.passed()) set_exit(kFailed);
   if (args.json) {
     print_json({{"kernel", result.kernel},

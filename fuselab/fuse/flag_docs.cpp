@@ -58,9 +58,9 @@ std::vector<FlagRow> flag_rows() {
       {"max_fusion_size", "--max_fusion_size=", "Operators in one kernel at most; 0 means no fusing.", "64", fuse},
       {"recomputation_threshold",
        "--recomputation_threshold=", "How many consumers may compute a cheap value again rather than have it stored.", "1", fuse},
-      {"codegen_compile_debug", "--debug-dir=",
+      {"codegen_compile_debug", "",
        "`true` writes the debug folder: graphs before and after fusing, and every kernel with its script.", "false", debug},
-      {"debug_dir", "--debug-dir=", "Where the debug folder is written; giving it turns the folder on.", "fuselab_debug", debug},
+      {"debug_dir", "", "Where the debug folder is written; giving it turns the folder on.", "fuselab_debug", debug},
   };
 }
 
@@ -77,8 +77,8 @@ std::string flags_markdown() {
       "## Options\n\n"
       "| option | program | where | meaning | default |\n|---|---|---|---|---|\n";
   for (const FlagRow& row : flag_rows()) {
-    out += "| `--" + row.option + "` | `" + row.program + "` | `" + row.variable + "` | " + row.meaning + " | " +
-           (row.fallback.empty() ? "none" : "`" + row.fallback + "`") + " |\n";
+    out += "| `--" + row.option + "` | " + (row.program.empty() ? "" : "`" + row.program + "`") + " | `" + row.variable + "` | " +
+           row.meaning + " | " + (row.fallback.empty() ? "none" : "`" + row.fallback + "`") + " |\n";
   }
   out += "\n## Fusion classes\n\n";
   for (const std::string& name : class_names()) out += "- `" + name + "`\n";
