@@ -81,15 +81,16 @@ void solve_symbols(const std::vector<Expr>& exprs, const std::vector<std::int64_
 }
 
 std::unique_ptr<Binding> bind_program(const Program& p, const std::vector<jit::Kernel>& kernels,
-                                      const std::vector<std::vector<Expr>>& kernel_sizes, const SymbolValues& symbols, int threads) {
+                                      const std::vector<std::vector<Expr>>& kernel_sizes, const SymbolValues& symbols,
+                                      int threads) {
   auto b = std::make_unique<Binding>();
   for (const std::string& s : p.symbols) b->key.push_back(symbols.at(s));
   b->key.push_back(threads);
 
   for (const auto& [left, right] : p.assumptions)
     if (left.eval(symbols) != right.eval(symbols))
-      fail("call.shape", "graph {} was made for sizes with {} == {}, these give {} and {}: compile it for these sizes", p.name, left.str(),
-           right.str(), left.eval(symbols), right.eval(symbols));
+      fail("call.shape", "graph {} was made for sizes with {} == {}, these give {} and {}: compile it for these sizes", p.name,
+           left.str(), right.str(), left.eval(symbols), right.eval(symbols));
 
   std::size_t total = 0;
   for (const Slot& s : p.slots) total += 2 * s.type.sizes.size();
@@ -108,7 +109,8 @@ std::unique_ptr<Binding> bind_program(const Program& p, const std::vector<jit::K
     if (s.home != Home::alias || n.elements == 0) continue;
     n.shift = s.offset.eval(symbols) * size_of(s.type.dtype);
     if (n.shift < 0 || n.shift + n.bytes > b->slots[s.root].bytes)
-      fail("call.index_range", "graph {}: a view of {} with sizes {} reaches outside of its memory", p.name, s.type.str(), list_text(n.shape()));
+      fail("call.index_range", "graph {}: a view of {} with sizes {} reaches outside of its memory", p.name, s.type.str(),
+           list_text(n.shape()));
   }
   b->arena_bytes = plan_arena(p, *b);
 

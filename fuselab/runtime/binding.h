@@ -1,5 +1,6 @@
 // The numbers of a program for one set of symbolic sizes: sizes and strides of every slot, the memory plan, the tilings.
-// A static graph has one; a symbolic graph makes one per distinct set of sizes and keeps it, so a size seen before costs a look-up.
+// A static graph has one; a symbolic graph makes one per distinct set of sizes and keeps it, so a size seen before costs a
+// look-up.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -18,8 +19,8 @@ struct SlotNumbers {
   const std::int64_t* sizes = nullptr;
   const std::int64_t* strides = nullptr;  ///< elements
   std::int64_t elements = 0;
-  std::int64_t bytes = 0;   ///< first element to behind the last
-  std::int64_t shift = 0;   ///< alias: bytes from the root's first element; arena: bytes from its start
+  std::int64_t bytes = 0;  ///< first element to behind the last
+  std::int64_t shift = 0;  ///< alias: bytes from the root's first element; arena: bytes from its start
   std::span<const std::int64_t> shape() const { return {sizes, static_cast<std::size_t>(rank)}; }
   std::span<const std::int64_t> steps() const { return {strides, static_cast<std::size_t>(rank)}; }
 };
@@ -32,23 +33,24 @@ struct Launch {
   std::int64_t shared_offset = 0;   ///< in the arena
   std::int64_t scratch_offset = 0;  ///< in the arena; thread t's part begins at + t * scratch_stride
   std::int64_t scratch_stride = 0;
-  bool big = false;                 ///< enough work that giving the interpreter's lock away is worth it
+  bool big = false;  ///< enough work that giving the interpreter's lock away is worth it
 };
 
 struct Binding {
-  std::vector<std::int64_t> key;          ///< symbol values, then the thread count
+  std::vector<std::int64_t> key;  ///< symbol values, then the thread count
   std::vector<SlotNumbers> slots;
-  std::vector<Launch> launches;           ///< per step; empty ones for other kinds
+  std::vector<Launch> launches;                       ///< per step; empty ones for other kinds
   std::vector<std::vector<std::int64_t>> call_sizes;  ///< per step: an extern call's sizes
   std::int64_t arena_bytes = 0;
 
-  std::vector<std::int64_t> numbers;      ///< what the slots' sizes and strides point into
-  std::vector<std::uint64_t> tilings;     ///< what the launches' tilings point into (8-byte aligned)
+  std::vector<std::int64_t> numbers;   ///< what the slots' sizes and strides point into
+  std::vector<std::uint64_t> tilings;  ///< what the launches' tilings point into (8-byte aligned)
 };
 
 /// Evaluates everything. `symbols` has a value for each of the program's symbols.
 std::unique_ptr<Binding> bind_program(const Program& p, const std::vector<jit::Kernel>& kernels,
-                                      const std::vector<std::vector<Expr>>& kernel_sizes, const SymbolValues& symbols, int threads);
+                                      const std::vector<std::vector<Expr>>& kernel_sizes, const SymbolValues& symbols,
+                                      int threads);
 
 /// Finds the symbols of `exprs[i] == values[i]` not yet in `known`: plain symbols and a*s + b. Leaves what it cannot find.
 void solve_symbols(const std::vector<Expr>& exprs, const std::vector<std::int64_t>& values, SymbolValues& known);

@@ -17,8 +17,8 @@ void count_relayout();
 
 void Host::call_extern(Call& call, int step) {
   const Program& p = call.graph.program();
-  fail("runtime.no_extern", "graph {}: '{}' runs in the host framework, and there is none here: call the graph from PyTorch", p.name,
-       p.steps[step].label);
+  fail("runtime.no_extern", "graph {}: '{}' runs in the host framework, and there is none here: call the graph from PyTorch",
+       p.name, p.steps[step].label);
 }
 void Host::drop_object(void*) noexcept {}
 
@@ -47,15 +47,16 @@ void Call::bind(std::span<const std::int64_t> size_args, std::span<const InputVi
   const Program& p = graph.program_;
   const auto name = [&](int i) -> const std::string& { return graph.graph_.values[p.slots[i].value].name; };
   if (static_cast<int>(inputs.size()) != p.inputs || size_args.size() != p.size_params.size())
-    fail("call.count", "graph {} takes {} tensors and {} sizes, {} and {} are given", p.name, p.inputs, p.size_params.size(), inputs.size(),
-         size_args.size());
+    fail("call.count", "graph {} takes {} tensors and {} sizes, {} and {} are given", p.name, p.inputs, p.size_params.size(),
+         inputs.size(), size_args.size());
   hold_ = graph.find_binding(size_args, inputs);
   binding = hold_.get();
   for (int i = 0; i < p.inputs; ++i) {
     const InputView& in = inputs[i];
     const SlotNumbers& n = binding->slots[i];
     if (in.dtype != p.slots[i].type.dtype)
-      fail("call.dtype", "input '{}' of graph {} is {}, the graph expects {}", name(i), p.name, fuselab::name(in.dtype), p.slots[i].type.str());
+      fail("call.dtype", "input '{}' of graph {} is {}, the graph expects {}", name(i), p.name, fuselab::name(in.dtype),
+           p.slots[i].type.str());
     if (in.rank != n.rank || !std::equal(in.sizes, in.sizes + in.rank, n.sizes))
       fail("call.shape", "input '{}' of graph {} has sizes {}, the graph expects {} ({})", name(i), p.name,
            list_text({in.sizes, static_cast<std::size_t>(in.rank)}), list_text(n.shape()), p.slots[i].type.str());
@@ -74,9 +75,11 @@ void Call::relayout(int slot, const std::int64_t* strides) {
   const SlotNumbers& n = binding->slots[slot];
   const int bytes = size_of(p.slots[slot].type.dtype);
   if (overlapping(n.shape(), n.steps()))
-    fail("call.layout", "'{}' of graph {} has strides {}, the graph expects {} of sizes {}, and those elements share memory: make it contiguous first",
-         graph.graph_.values[p.slots[slot].value].name, p.name, list_text({strides, static_cast<std::size_t>(n.rank)}), list_text(n.steps()),
-         list_text(n.shape()));
+    fail("call.layout",
+         "'{}' of graph {} has strides {}, the graph expects {} of sizes {}, and those elements share memory: make it contiguous "
+         "first",
+         graph.graph_.values[p.slots[slot].value].name, p.name, list_text({strides, static_cast<std::size_t>(n.rank)}),
+         list_text(n.steps()), list_text(n.shape()));
   StorageRef block = allocate(static_cast<std::size_t>(n.bytes));
   copy_strided(n.shape(), bytes, live[slot].data, {strides, static_cast<std::size_t>(n.rank)}, block->data, n.steps());
   if (live[slot].storage) drop(live[slot].storage);
@@ -143,7 +146,8 @@ struct Shares {
 
 void run_share(void* context, std::int64_t begin, std::int64_t end, int thread) {
   auto& s = *static_cast<Shares*>(context);
-  const std::int64_t status = s.kernel->run(s.bufs, s.tiling, s.phase, begin, end, s.scratch + thread * s.scratch_stride, s.shared);
+  const std::int64_t status =
+      s.kernel->run(s.bufs, s.tiling, s.phase, begin, end, s.scratch + thread * s.scratch_stride, s.shared);
   if (status == codegen::kOk) return;
   // Several threads may fail, each in its way: the smallest status is reported, whoever comes first.
   std::int64_t seen = s.status.load(std::memory_order_relaxed);
@@ -176,17 +180,21 @@ void Call::launch(int step) {
   for (int phase = 0; phase < l.phases; ++phase) {
     shares.phase = phase;
     if (l.units[phase] <= 0) continue;
-    if (l.threads[phase] == 1) run_share(&shares, 0, l.units[phase], 0);
-    else parallel_ranges(l.units[phase], l.threads[phase], run_share, &shares);
+    if (l.threads[phase] == 1)
+      run_share(&shares, 0, l.units[phase], 0);
+    else
+      parallel_ranges(l.units[phase], l.threads[phase], run_share, &shares);
     if (shares.status.load(std::memory_order_relaxed) != codegen::kOk) break;
   }
   if (l.big) host.resume(lock);
-  if (const std::int64_t status = shares.status.load(std::memory_order_relaxed); status != codegen::kOk) fail_kernel(step, status);
+  if (const std::int64_t status = shares.status.load(std::memory_order_relaxed); status != codegen::kOk)
+    fail_kernel(step, status);
 }
 
 void Call::fail_kernel(int step, std::int64_t status) const {
   const std::string& kernel = graph.program_.steps[step].label;
-  if (status == codegen::kDivisionByZero) fail("call.division_by_zero", "ZeroDivisionError: integer division by zero in kernel {}", kernel);
+  if (status == codegen::kDivisionByZero)
+    fail("call.division_by_zero", "ZeroDivisionError: integer division by zero in kernel {}", kernel);
   if (status == codegen::kIndexOutOfRange) fail("call.index_range", "an index is out of range in kernel {}", kernel);
   fail("call.kernel", "kernel {} returned the unknown status {}", kernel, status);
 }

@@ -31,13 +31,16 @@ Counts counts() {
   return {counters.graphs, counters.kernels, counters.fallbacks, counters.compiled, counters.from_cache, counters.relayouts};
 }
 void reset_counts() {
-  for (auto* c : {&counters.graphs, &counters.kernels, &counters.fallbacks, &counters.compiled, &counters.from_cache, &counters.relayouts}) *c = 0;
+  for (auto* c :
+       {&counters.graphs, &counters.kernels, &counters.fallbacks, &counters.compiled, &counters.from_cache, &counters.relayouts})
+    *c = 0;
 }
 void count_relayout() { counters.relayouts.fetch_add(1, std::memory_order_relaxed); }
 
 CompiledGraph::CompiledGraph(Graph graph, Options options) : original_(std::move(graph)), options_(std::move(options)) {
   const auto start = Clock::now();
-  graph_ = simplify(original_, {options_.codegen.opt_level, options_.codegen.skip_passes}, options_.dumps ? &graph_dumps_ : nullptr);
+  graph_ =
+      simplify(original_, {options_.codegen.opt_level, options_.codegen.skip_passes}, options_.dumps ? &graph_dumps_ : nullptr);
   timing_.simplify = ms_since(start);
 
   const auto fuse_start = Clock::now();
@@ -78,11 +81,16 @@ CompiledGraph::CompiledGraph(Graph graph, Options options) : original_(std::move
 }
 
 CompiledGraph::CompiledGraph(Graph graph, fuse::Plan plan, std::vector<codegen::Generated> sources, Options options)
-    : original_(graph), graph_(std::move(graph)), options_(std::move(options)), plan_(std::move(plan)), generated_(std::move(sources)) {
+    : original_(graph),
+      graph_(std::move(graph)),
+      options_(std::move(options)),
+      plan_(std::move(plan)),
+      generated_(std::move(sources)) {
   const auto start = Clock::now();
   program_ = flatten(graph_, plan_);
   if (generated_.size() != program_.kernels.size())
-    fail("runtime.bad_plan", "graph {} has {} distinct kernels, {} sources are given", graph_.name, program_.kernels.size(), generated_.size());
+    fail("runtime.bad_plan", "graph {} has {} distinct kernels, {} sources are given", graph_.name, program_.kernels.size(),
+         generated_.size());
   std::vector<codegen::Source> texts;
   for (const auto& g : generated_) texts.push_back(g.source);
   compile(std::move(texts));
@@ -166,7 +174,8 @@ std::size_t CompiledGraph::bindings() const {
   return std::max<std::size_t>(bindings_.size(), last_ ? 1 : 0);
 }
 
-std::shared_ptr<const Binding> CompiledGraph::find_binding(std::span<const std::int64_t> size_args, std::span<const InputView> inputs) const {
+std::shared_ptr<const Binding> CompiledGraph::find_binding(std::span<const std::int64_t> size_args,
+                                                           std::span<const InputView> inputs) const {
   const int threads = options_.threads > 0 ? options_.threads : max_threads();
   const std::size_t n = program_.symbols.size();
   std::int64_t few[16];
@@ -180,13 +189,18 @@ std::shared_ptr<const Binding> CompiledGraph::find_binding(std::span<const std::
         key[i] = size_args[s.size_arg];
       } else {
         const InputView& in = inputs[s.input];
-        if (s.dim >= in.rank) fail("call.shape", "input '{}' of graph {} has {} dimensions, the graph expects {}",
+        if (s.dim >= in.rank)
+          fail("call.shape", "input '{}' of graph {} has {} dimensions, the graph expects {}",
                graph_.values[program_.slots[s.input].value].name, graph_.name, in.rank, program_.slots[s.input].type.str());
-        if (!s.stride) key[i] = in.sizes[s.dim];
-        else if (in.strides) key[i] = in.strides[s.dim];
-        else key[i] = count({in.sizes + s.dim + 1, static_cast<std::size_t>(in.rank - s.dim - 1)});
+        if (!s.stride)
+          key[i] = in.sizes[s.dim];
+        else if (in.strides)
+          key[i] = in.strides[s.dim];
+        else
+          key[i] = count({in.sizes + s.dim + 1, static_cast<std::size_t>(in.rank - s.dim - 1)});
       }
-      if (key[i] < 0) fail("call.symbol", "size '{}' of graph {} is {}: sizes are not negative", program_.symbols[i], graph_.name, key[i]);
+      if (key[i] < 0)
+        fail("call.symbol", "size '{}' of graph {} is {}: sizes are not negative", program_.symbols[i], graph_.name, key[i]);
     }
   } else {
     std::vector<Expr> exprs;
@@ -212,8 +226,8 @@ std::shared_ptr<const Binding> CompiledGraph::find_binding(std::span<const std::
     for (std::size_t i = 0; i < n; ++i) {
       const auto it = known.find(program_.symbols[i]);
       if (it == known.end())
-        fail("call.symbol", "no input of graph {} tells the size '{}': add the parameter `{}: size`", graph_.name, program_.symbols[i],
-             program_.symbols[i]);
+        fail("call.symbol", "no input of graph {} tells the size '{}': add the parameter `{}: size`", graph_.name,
+             program_.symbols[i], program_.symbols[i]);
       key[i] = it->second;
     }
   }
@@ -245,17 +259,20 @@ Tensor to_tensor(const Call& call, int slot) {
     retain(storage);
     keep = std::shared_ptr<void>(storage, [](void* p) { drop(static_cast<Storage*>(p)); });
   }
-  return Tensor::view_of(s.type.dtype, {n.sizes, n.sizes + n.rank}, {n.strides, n.strides + n.rank}, call.live[slot].data, std::move(keep));
+  return Tensor::view_of(s.type.dtype, {n.sizes, n.sizes + n.rank}, {n.strides, n.strides + n.rank}, call.live[slot].data,
+                         std::move(keep));
 }
 
 }  // namespace
 
-std::vector<Tensor> CompiledGraph::operator()(const std::vector<Tensor>& inputs, const std::vector<std::int64_t>& size_args) const {
+std::vector<Tensor> CompiledGraph::operator()(const std::vector<Tensor>& inputs,
+                                              const std::vector<std::int64_t>& size_args) const {
   Host plain;
   return (*this)(plain, inputs, size_args);
 }
 
-std::vector<Tensor> CompiledGraph::operator()(Host& host, const std::vector<Tensor>& inputs, const std::vector<std::int64_t>& size_args) const {
+std::vector<Tensor> CompiledGraph::operator()(Host& host, const std::vector<Tensor>& inputs,
+                                              const std::vector<std::int64_t>& size_args) const {
   std::vector<InputView> views;
   for (const Tensor& t : inputs) views.push_back({t.data(), t.dtype(), t.rank(), t.sizes().data(), t.strides().data()});
   Call call(*this, host);

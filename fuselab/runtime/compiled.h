@@ -1,7 +1,8 @@
 // A compiled graph: graph -> plan -> kernels -> a flat program that is called with tensors.
 //
 // One call: check the inputs, find the numbers for their sizes (Binding), take the work space and the results from the
-// pool, run the steps, hand the results over. Nothing is allocated per kernel. The same object may be called from several threads.
+// pool, run the steps, hand the results over. Nothing is allocated per kernel. The same object may be called from several
+// threads.
 #pragma once
 #include <atomic>
 #include <functional>
@@ -25,9 +26,10 @@ struct Options {
   fuse::Options fuse;
   codegen::Options codegen;  ///< opt_level and skip_passes hold for the graph passes too
   jit::Options jit;
-  bool dumps = false;       ///< keep the graph after each graph pass that changed it (for the debug folder)
-  int poison = -1;          ///< 0..255: results and work space are filled with this byte before kernels run, so that a check sees what was not written
-  int threads = 0;          ///< threads a call may use; 0: what the process's thread pool says at each call
+  bool dumps = false;  ///< keep the graph after each graph pass that changed it (for the debug folder)
+  int poison = -1;     ///< 0..255: results and work space are filled with this byte before kernels run, so that a check sees what
+                       ///< was not written
+  int threads = 0;     ///< threads a call may use; 0: what the process's thread pool says at each call
   int compile_threads = 0;  ///< threads for code generation and compiling; 0: the machine's
 };
 
@@ -78,18 +80,20 @@ class Call {
 
   /// Checks the inputs and finds their numbers. Throws Error("call.count" | "call.dtype" | "call.shape" | "call.symbol").
   void bind(std::span<const std::int64_t> size_args, std::span<const InputView> inputs);
-  /// Runs all steps. Throws Error("call.division_by_zero" | "call.index_range" | "runtime.out_of_memory") and what the host throws.
+  /// Runs all steps. Throws Error("call.division_by_zero" | "call.index_range" | "runtime.out_of_memory") and what the host
+  /// throws.
   void run();
 
   const CompiledGraph& graph;
   Host& host;
   const Binding* binding = nullptr;
-  Live* live = nullptr;         ///< per slot
-  bool owns_inputs = false;     ///< input objects are dropped after their last use
+  Live* live = nullptr;      ///< per slot
+  bool owns_inputs = false;  ///< input objects are dropped after their last use
 
   /// The storage behind a slot (an alias has its root's); null when only an object holds it.
   Storage* storage_of(int slot) const;
-  /// A pool block with the element bits of a slot moved into its expected layout; used when an extern call or a caller has another one.
+  /// A pool block with the element bits of a slot moved into its expected layout; used when an extern call or a caller has
+  /// another one.
   void relayout(int slot, const std::int64_t* strides);
 
  private:
@@ -127,7 +131,8 @@ class CompiledGraph {
 
   /// For the program and tests: tensors in, tensors out, no host framework. `size_args` gives the `B: size` parameters.
   std::vector<Tensor> operator()(const std::vector<Tensor>& inputs, const std::vector<std::int64_t>& size_args = {}) const;
-  std::vector<Tensor> operator()(Host& host, const std::vector<Tensor>& inputs, const std::vector<std::int64_t>& size_args = {}) const;
+  std::vector<Tensor> operator()(Host& host, const std::vector<Tensor>& inputs,
+                                 const std::vector<std::int64_t>& size_args = {}) const;
 
  private:
   friend class Call;
@@ -155,7 +160,7 @@ class CompiledGraph {
   mutable Timing timing_;
   mutable std::atomic<std::uint64_t> calls_{0};
   mutable std::mutex mutex_;
-  mutable std::shared_ptr<const Binding> last_;                    // guarded by mutex_
+  mutable std::shared_ptr<const Binding> last_;                                           // guarded by mutex_
   mutable std::map<std::vector<std::int64_t>, std::shared_ptr<const Binding>> bindings_;  // guarded by mutex_
 };
 

@@ -63,8 +63,8 @@ bool overlapping(std::span<const std::int64_t> sizes, std::span<const std::int64
   return false;
 }
 
-void copy_strided(std::span<const std::int64_t> sizes, int element_bytes, const void* from, std::span<const std::int64_t> from_strides, void* to,
-                  std::span<const std::int64_t> to_strides) {
+void copy_strided(std::span<const std::int64_t> sizes, int element_bytes, const void* from,
+                  std::span<const std::int64_t> from_strides, void* to, std::span<const std::int64_t> to_strides) {
   if (count(sizes) == 0) return;
   std::vector<Dim> dims;
   for (std::size_t d = 0; d < sizes.size(); ++d)
@@ -87,11 +87,16 @@ void copy_strided(std::span<const std::int64_t> sizes, int element_bytes, const 
   const char* in = static_cast<const char*>(from);
   char* out = static_cast<char*>(to);
   while (true) {
-    if (row.from == 1 && row.to == 1) std::memcpy(out, in, static_cast<std::size_t>(row.size * element_bytes));
-    else if (element_bytes == 1) copy_row<1>(row, in, out);
-    else if (element_bytes == 2) copy_row<2>(row, in, out);
-    else if (element_bytes == 4) copy_row<4>(row, in, out);
-    else copy_row<8>(row, in, out);
+    if (row.from == 1 && row.to == 1)
+      std::memcpy(out, in, static_cast<std::size_t>(row.size * element_bytes));
+    else if (element_bytes == 1)
+      copy_row<1>(row, in, out);
+    else if (element_bytes == 2)
+      copy_row<2>(row, in, out);
+    else if (element_bytes == 4)
+      copy_row<4>(row, in, out);
+    else
+      copy_row<8>(row, in, out);
     std::size_t d = dims.size();
     while (d > 0) {
       --d;

@@ -21,10 +21,10 @@ namespace {
 
 constexpr std::size_t kAlign = 64;
 constexpr std::size_t kHugePage = std::size_t{2} << 20;
-constexpr std::size_t kMapFrom = kHugePage;                      // from here on blocks are mappings of their own
-constexpr std::size_t kLocalUpTo = std::size_t{64} << 10;        // up to here blocks go to the thread's cache
-constexpr std::size_t kLocalFrom = std::size_t{64} << 20;        // a limit below this leaves no room for caches per thread
-constexpr std::size_t kProbeFrom = std::size_t{64} << 20;        // fresh blocks this large first ask how much memory is left
+constexpr std::size_t kMapFrom = kHugePage;                // from here on blocks are mappings of their own
+constexpr std::size_t kLocalUpTo = std::size_t{64} << 10;  // up to here blocks go to the thread's cache
+constexpr std::size_t kLocalFrom = std::size_t{64} << 20;  // a limit below this leaves no room for caches per thread
+constexpr std::size_t kProbeFrom = std::size_t{64} << 20;  // fresh blocks this large first ask how much memory is left
 constexpr std::size_t kLargest = std::size_t{1} << 46;
 constexpr int kLocalDepth = 8;
 
@@ -32,7 +32,7 @@ constexpr int kLocalDepth = 8;
 constexpr int kLinear = 16;
 constexpr int class_of(std::size_t bytes) {
   if (bytes <= kLinear * kAlign) return bytes == 0 ? 0 : static_cast<int>((bytes - 1) / kAlign);
-  const int octave = std::bit_width(bytes - 1) - 1;                 // 2^octave < bytes <= 2^(octave+1)
+  const int octave = std::bit_width(bytes - 1) - 1;                       // 2^octave < bytes <= 2^(octave+1)
   const int quarter = static_cast<int>((bytes - 1) >> (octave - 2)) & 3;  // which quarter above 2^octave
   return kLinear + (octave - 10) * 4 + quarter;
 }
@@ -43,16 +43,20 @@ constexpr std::size_t class_bytes(int c) {
 }
 constexpr int kClasses = class_of(kLargest) + 1;
 constexpr int kLocalClasses = class_of(kLocalUpTo) + 1;
-static_assert(class_bytes(class_of(1025)) == 1280 && class_bytes(class_of(kHugePage)) == kHugePage && class_bytes(class_of(1024)) == 1024);
+static_assert(class_bytes(class_of(1025)) == 1280 && class_bytes(class_of(kHugePage)) == kHugePage &&
+              class_bytes(class_of(1024)) == 1024);
 
 std::size_t parse_bytes(const char* text) {
   char* end = nullptr;
   const unsigned long long n = std::strtoull(text, &end, 10);
   int shift = 0;
   if (end != text) {
-    if (*end == 'K' || *end == 'k') shift = 10, ++end;
-    else if (*end == 'M' || *end == 'm') shift = 20, ++end;
-    else if (*end == 'G' || *end == 'g') shift = 30, ++end;
+    if (*end == 'K' || *end == 'k')
+      shift = 10, ++end;
+    else if (*end == 'M' || *end == 'm')
+      shift = 20, ++end;
+    else if (*end == 'G' || *end == 'g')
+      shift = 30, ++end;
   }
   if (end == text || *end != 0 || text[0] == '-' || n > (~std::size_t{0} >> shift))
     fail("runtime.bad_pool_bytes", "FUSELAB_POOL_BYTES is '{}': write a number of bytes, or one followed by K, M or G", text);
@@ -95,10 +99,10 @@ void* map_aligned(std::size_t bytes) {
 struct Central {
   std::mutex mutex;
   std::array<std::vector<Storage*>, kClasses> idle;
-  std::size_t idle_bytes = 0;             // guarded by mutex
+  std::size_t idle_bytes = 0;  // guarded by mutex
   std::atomic<std::size_t> mapped{0};
   std::atomic<std::size_t> limit{0};
-  std::atomic<std::uint64_t> epoch{1};    // raised by empty_pool(); a thread whose cache is older flushes it
+  std::atomic<std::uint64_t> epoch{1};  // raised by empty_pool(); a thread whose cache is older flushes it
   std::atomic<std::uint64_t> fresh{0};
 };
 
@@ -120,8 +124,10 @@ Central& central() {
 
 void destroy(Storage* s) noexcept {
   const std::size_t bytes = class_bytes(s->size_class);
-  if (bytes >= kMapFrom) munmap(s->data, bytes);
-  else std::free(s->data);
+  if (bytes >= kMapFrom)
+    munmap(s->data, bytes);
+  else
+    std::free(s->data);
   central().mapped.fetch_sub(bytes, std::memory_order_relaxed);
   delete s;
 }
@@ -179,7 +185,9 @@ Local::~Local() {
   flush();
 }
 
-bool use_local(Central& c, int k) { return k < kLocalClasses && !local_gone && c.limit.load(std::memory_order_relaxed) >= kLocalFrom; }
+bool use_local(Central& c, int k) {
+  return k < kLocalClasses && !local_gone && c.limit.load(std::memory_order_relaxed) >= kLocalFrom;
+}
 
 void refresh(Central& c) noexcept {
   const std::uint64_t now = c.epoch.load(std::memory_order_relaxed);
@@ -215,7 +223,8 @@ Storage* fresh_block(Central& c, int k) {
       left = available_memory();
     }
     if (left < bytes)
-      fail("runtime.out_of_memory", "{} bytes are needed for one result, {} are available: use smaller sizes or free memory", bytes, left);
+      fail("runtime.out_of_memory", "{} bytes are needed for one result, {} are available: use smaller sizes or free memory",
+           bytes, left);
   }
   const auto take = [bytes] { return bytes >= kMapFrom ? map_aligned(bytes) : std::aligned_alloc(kAlign, bytes); };
   void* data = take();
@@ -237,7 +246,8 @@ Storage* fresh_block(Central& c, int k) {
 }  // namespace
 
 StorageRef allocate(std::size_t bytes) {
-  if (bytes > kLargest) fail("runtime.out_of_memory", "{} bytes for one result are more than any machine has: check the sizes", bytes);
+  if (bytes > kLargest)
+    fail("runtime.out_of_memory", "{} bytes for one result are more than any machine has: check the sizes", bytes);
   Central& c = central();
   const int k = class_of(bytes);
   if (use_local(c, k)) {

@@ -15,10 +15,10 @@
 namespace fuselab::runtime {
 
 struct PoolStats {
-  std::size_t mapped = 0;  ///< bytes of all blocks, in use or idle
-  std::size_t idle = 0;    ///< bytes of idle blocks in the common list and this thread's cache
-  std::size_t limit = 0;   ///< idle blocks are kept while `mapped` stays below this
-  std::uint64_t fresh = 0; ///< blocks ever taken from the system
+  std::size_t mapped = 0;   ///< bytes of all blocks, in use or idle
+  std::size_t idle = 0;     ///< bytes of idle blocks in the common list and this thread's cache
+  std::size_t limit = 0;    ///< idle blocks are kept while `mapped` stays below this
+  std::uint64_t fresh = 0;  ///< blocks ever taken from the system
 };
 
 /// A block of at least `bytes` bytes (one byte for zero). Throws Error("runtime.out_of_memory") naming the size.

@@ -36,8 +36,8 @@ struct Builder {
   int read(ValueId v, int step) {
     const int s = slot_of[v];
     if (s < 0)
-      fail("runtime.bad_plan", "graph {}: step {} reads '{}' before any step makes it; this is a bug of the fusing plan", p.name, step,
-           g.values[v].name);
+      fail("runtime.bad_plan", "graph {}: step {} reads '{}' before any step makes it; this is a bug of the fusing plan", p.name,
+           step, g.values[v].name);
     Slot& root = p.slots[p.slots[s].root];
     root.last = std::max(root.last, step);
     return s;
@@ -82,7 +82,9 @@ struct Builder {
 
   void view(const Node& n, int i, ProgramStep& to) {
     const auto* v = n.args.empty() ? nullptr : std::get_if<ValueId>(&n.args[0]);
-    if (!v) fail("runtime.bad_plan", "graph {}: the view '{}' has no operand; this is a bug of the fusing plan", p.name, g.values[n.results[0]].name);
+    if (!v)
+      fail("runtime.bad_plan", "graph {}: the view '{}' has no operand; this is a bug of the fusing plan", p.name,
+           g.values[n.results[0]].name);
     const int base = read(*v, i);
     const int s = add_slot(n.results[0], Home::alias, i);
     p.slots[s].root = p.slots[base].root;
@@ -145,7 +147,8 @@ Expr view_offset(const Graph& g, const Node& node) {
   std::int64_t d = dim ? dim->value() : 0;
   const auto rank = static_cast<std::int64_t>(t.sizes.size());
   if (d < 0) d += rank;
-  if (d < 0 || d >= rank) fail("runtime.bad_plan", "the view '{}' names dimension {} of {}", g.values[node.results[0]].name, d, rank);
+  if (d < 0 || d >= rank)
+    fail("runtime.bad_plan", "the view '{}' names dimension {} of {}", g.values[node.results[0]].name, d, rank);
   Expr start = *at;
   if (start.is_const() && start.value() < 0) start = start + t.sizes[d];
   if (name == "slice") start = min(max(start, Expr(0)), t.sizes[d]);
@@ -162,9 +165,12 @@ Program flatten(const Graph& g, const fuse::Plan& plan) {
     const fuse::Step& from = plan.steps[i];
     ProgramStep to;
     to.kind = from.kind;
-    if (from.kind == Kind::kernel) b.kernel(from, i, to);
-    else if (from.kind == Kind::extern_call) b.extern_call(g.nodes[from.nodes.at(0)], i, to);
-    else b.view(g.nodes[from.nodes.at(0)], i, to);
+    if (from.kind == Kind::kernel)
+      b.kernel(from, i, to);
+    else if (from.kind == Kind::extern_call)
+      b.extern_call(g.nodes[from.nodes.at(0)], i, to);
+    else
+      b.view(g.nodes[from.nodes.at(0)], i, to);
     b.p.steps.push_back(std::move(to));
   }
   b.finish();

@@ -9,11 +9,11 @@ namespace fuselab::runtime {
 /// A piece of memory and how to give it back. Any thread may drop the last reference.
 struct Storage {
   std::atomic<int> refs{1};
-  int size_class = -1;                        ///< the pool's business
+  int size_class = -1;  ///< the pool's business
   void* data = nullptr;
-  std::size_t bytes = 0;                      ///< usable bytes
+  std::size_t bytes = 0;                         ///< usable bytes
   void (*release)(Storage*) noexcept = nullptr;  ///< called once, at zero references
-  void* context = nullptr;                    ///< the owner's business (the host object behind borrowed memory)
+  void* context = nullptr;                       ///< the owner's business (the host object behind borrowed memory)
 };
 
 inline void retain(Storage* s) noexcept { s->refs.fetch_add(1, std::memory_order_relaxed); }

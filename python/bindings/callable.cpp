@@ -20,8 +20,7 @@ using runtime::Home;
 
 // A plain CPython type with vectorcall: a call enters here directly, without argument tuples or a dispatcher.
 struct PyGraph {
-  PyObject_HEAD
-  vectorcallfunc vectorcall;
+  PyObject_HEAD vectorcallfunc vectorcall;
   CallableParts parts;
   bool boxed;  // takes one list and empties it
   PyObject* weakrefs;
@@ -32,7 +31,8 @@ PyGraph* self_of(PyObject* o) { return reinterpret_cast<PyGraph*>(o); }
 
 class PythonHost final : public runtime::Host {
  public:
-  PythonHost(const CallableParts& parts, const DLPackExchangeAPI* api, PyObject* const* inputs) : parts_(parts), api_(api), inputs_(inputs) {}
+  PythonHost(const CallableParts& parts, const DLPackExchangeAPI* api, PyObject* const* inputs)
+      : parts_(parts), api_(api), inputs_(inputs) {}
 
   void call_extern(Call& call, int step) override;
   void drop_object(void* object) noexcept override { Py_DECREF(static_cast<PyObject*>(object)); }
@@ -79,7 +79,8 @@ void PythonHost::call_extern(Call& call, int step) {
   const runtime::ProgramStep& s = p.steps[step];
   const auto& sizes = call.binding->call_sizes[step];
   if (s.callee < 0 || s.callee >= static_cast<int>(parts_.externs.size()))
-    fail("call.extern", "graph {}: extern '{}' has call={}, {} callables are given", p.name, s.label, s.callee, parts_.externs.size());
+    fail("call.extern", "graph {}: extern '{}' has call={}, {} callables are given", p.name, s.label, s.callee,
+         parts_.externs.size());
 
   constexpr std::size_t kFew = 24;
   PyObject* few[kFew];
@@ -96,9 +97,12 @@ void PythonHost::call_extern(Call& call, int step) {
   } made{args + 1};
   for (const runtime::ExternArg& a : s.args) {
     PyObject* o = a.slot >= 0 ? object_of(call, a.slot) : nullptr;
-    if (o) Py_INCREF(o);
-    else if (a.number) o = number_object(*a.number);
-    else Py_INCREF(o = Py_None);
+    if (o)
+      Py_INCREF(o);
+    else if (a.number)
+      o = number_object(*a.number);
+    else
+      Py_INCREF(o = Py_None);
     if (!o) throw PythonError{};
     args[1 + made.count++] = o;
   }
@@ -121,8 +125,8 @@ void PythonHost::call_extern(Call& call, int step) {
     ~Hold() { Py_DECREF(o); }
   } hold{sequence};
   if (PySequence_Fast_GET_SIZE(sequence) < static_cast<Py_ssize_t>(s.slots.size()))
-    fail("call.extern_result", "graph {}: extern '{}' gave {} results, the graph expects {}", p.name, s.label, PySequence_Fast_GET_SIZE(sequence),
-         s.slots.size());
+    fail("call.extern_result", "graph {}: extern '{}' gave {} results, the graph expects {}", p.name, s.label,
+         PySequence_Fast_GET_SIZE(sequence), s.slots.size());
   for (std::size_t i = 0; i < s.slots.size(); ++i) {
     PyObject* item = PySequence_Fast_GET_ITEM(sequence, static_cast<Py_ssize_t>(i));
     Py_INCREF(item);
@@ -239,7 +243,9 @@ PyObject* call_graph(PyGraph* self, PyObject* const* args, std::size_t nargs, Py
 }
 
 PyObject* call_boxed(PyGraph* self, PyObject* list) {
-  if (!PyList_Check(list)) fail("call.type", "graph {} takes one list of its arguments, a {} is given", self->parts.graph->program().name, Py_TYPE(list)->tp_name);
+  if (!PyList_Check(list))
+    fail("call.type", "graph {} takes one list of its arguments, a {} is given", self->parts.graph->program().name,
+         Py_TYPE(list)->tp_name);
   const Py_ssize_t n = PyList_GET_SIZE(list);
   struct Owned {
     std::vector<PyObject*> items;
@@ -260,7 +266,9 @@ PyObject* vectorcall(PyObject* o, PyObject* const* args, size_t nargsf, PyObject
   try {
     if (names && PyTuple_GET_SIZE(names) > 0) fail("call.type", "a compiled graph takes its arguments by position only");
     if (self->boxed) {
-      if (n != 1) fail("call.count", "graph {} takes one list of its arguments, {} arguments are given", self->parts.graph->program().name, n);
+      if (n != 1)
+        fail("call.count", "graph {} takes one list of its arguments, {} arguments are given", self->parts.graph->program().name,
+             n);
       return call_boxed(self, args[0]);
     }
     return call_graph(self, args, n);
@@ -324,32 +332,38 @@ PyObject* get_kernels(PyObject* o, void*) { return via_module(o, "kernels"); }
 PyObject* get_text(PyObject* o, void*) { return via_module(o, "graph_text"); }
 PyObject* get_kernel_count(PyObject* o, void*) { return PyLong_FromLong(self_of(o)->parts.graph->kernel_steps()); }
 
-PyMethodDef methods[] = {{"explain", method_explain, METH_NOARGS, "Steps, reasons, counts and the time of each phase, as a dictionary."},
-                         {"call_boxed", method_call_boxed, METH_O, "call_boxed(list): takes the arguments out of the list, so that each can be freed after its last use."},
-                         {nullptr, nullptr, 0, nullptr}};
-PyGetSetDef getset[] = {{"boxed", get_boxed, nullptr, "the same graph as a callable that takes one list and empties it", nullptr},
-                        {"_boxed_call", get_is_boxed, nullptr, "what AOTAutograd asks to know how to call", nullptr},
-                        {"kernels", get_kernels, nullptr, "the distinct kernels: name, graph, ir, cpp, hash, ... of each", nullptr},
-                        {"kernel_count", get_kernel_count, nullptr, "kernel launches of one call", nullptr},
-                        {"text", get_text, nullptr, "the graph in text form", nullptr},
-                        {"name", get_name, nullptr, "the graph's name", nullptr},
-                        {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, nullptr, nullptr},
-                        {nullptr, nullptr, nullptr, nullptr, nullptr}};
+PyMethodDef methods[] = {
+    {"explain", method_explain, METH_NOARGS, "Steps, reasons, counts and the time of each phase, as a dictionary."},
+    {"call_boxed", method_call_boxed, METH_O,
+     "call_boxed(list): takes the arguments out of the list, so that each can be freed after its last use."},
+    {nullptr, nullptr, 0, nullptr}};
+PyGetSetDef getset[] = {
+    {"boxed", get_boxed, nullptr, "the same graph as a callable that takes one list and empties it", nullptr},
+    {"_boxed_call", get_is_boxed, nullptr, "what AOTAutograd asks to know how to call", nullptr},
+    {"kernels", get_kernels, nullptr, "the distinct kernels: name, graph, ir, cpp, hash, ... of each", nullptr},
+    {"kernel_count", get_kernel_count, nullptr, "kernel launches of one call", nullptr},
+    {"text", get_text, nullptr, "the graph in text form", nullptr},
+    {"name", get_name, nullptr, "the graph's name", nullptr},
+    {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, nullptr, nullptr},
+    {nullptr, nullptr, nullptr, nullptr, nullptr}};
 PyMemberDef members[] = {{"__vectorcalloffset__", T_PYSSIZET, offsetof(PyGraph, vectorcall), READONLY, nullptr},
                          {"__weaklistoffset__", T_PYSSIZET, offsetof(PyGraph, weakrefs), READONLY, nullptr},
                          {"__dictoffset__", T_PYSSIZET, offsetof(PyGraph, dict), READONLY, nullptr},
                          {nullptr, 0, 0, 0, nullptr}};
-PyType_Slot slots[] = {{Py_tp_dealloc, reinterpret_cast<void*>(dealloc)},
-                       {Py_tp_traverse, reinterpret_cast<void*>(traverse)},
-                       {Py_tp_clear, reinterpret_cast<void*>(clear)},
-                       {Py_tp_call, reinterpret_cast<void*>(PyVectorcall_Call)},
-                       {Py_tp_methods, methods},
-                       {Py_tp_getset, getset},
-                       {Py_tp_members, members},
-                       {Py_tp_doc, const_cast<char*>("A compiled graph: call it with tensors (and sizes) in the order of its parameters; gives a tuple.")},
-                       {0, nullptr}};
+PyType_Slot slots[] = {
+    {Py_tp_dealloc, reinterpret_cast<void*>(dealloc)},
+    {Py_tp_traverse, reinterpret_cast<void*>(traverse)},
+    {Py_tp_clear, reinterpret_cast<void*>(clear)},
+    {Py_tp_call, reinterpret_cast<void*>(PyVectorcall_Call)},
+    {Py_tp_methods, methods},
+    {Py_tp_getset, getset},
+    {Py_tp_members, members},
+    {Py_tp_doc,
+     const_cast<char*>("A compiled graph: call it with tensors (and sizes) in the order of its parameters; gives a tuple.")},
+    {0, nullptr}};
 PyType_Spec spec = {"fuselab._core.CompiledGraph", sizeof(PyGraph), 0,
-                    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_DISALLOW_INSTANTIATION, slots};
+                    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+                    slots};
 
 }  // namespace
 

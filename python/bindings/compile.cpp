@@ -130,12 +130,15 @@ Parsed parse_options(const nb::dict& from) {
     } else if (key == "dumps") {
       o.dumps = boolean(v, name);
     } else if (key == "exchange_api") {
-      if (!PyCapsule_IsValid(v.ptr(), "dlpack_exchange_api")) fail("options.bad_value", "option 'exchange_api' is a dlpack_exchange_api capsule");
+      if (!PyCapsule_IsValid(v.ptr(), "dlpack_exchange_api"))
+        fail("options.bad_value", "option 'exchange_api' is a dlpack_exchange_api capsule");
       out.api = static_cast<const DLPackExchangeAPI*>(PyCapsule_GetPointer(v.ptr(), "dlpack_exchange_api"));
     } else {
       std::string known;
       for (const auto& f : kFlags) known += std::string(f.first) + ", ";
-      fail("options.unknown", "unknown option '{}'; there are {}precision, skip_passes, opt_level, threads, compile_threads, read_cache, dumps, poison, exchange_api",
+      fail("options.unknown",
+           "unknown option '{}'; there are {}precision, skip_passes, opt_level, threads, compile_threads, read_cache, dumps, "
+           "poison, exchange_api",
            key, known);
     }
   }
@@ -203,7 +206,8 @@ nb::object compile_graph(const std::string& text, const nb::dict& options, const
 nb::object compile_artifact(const std::string& text, const nb::dict& artifact, const nb::dict& options, const std::string& file) {
   const Parsed parsed = parse_options(options);
   const auto part = [&](const char* key) {
-    if (!artifact.contains(key) || !nb::isinstance<nb::str>(artifact[key])) fail("options.bad_value", "the artifact has no text '{}'", key);
+    if (!artifact.contains(key) || !nb::isinstance<nb::str>(artifact[key]))
+      fail("options.bad_value", "the artifact has no text '{}'", key);
     return nb::cast<std::string>(artifact[key]);
   };
   codegen::Generated made;
@@ -221,7 +225,8 @@ nb::object compile_artifact(const std::string& text, const nb::dict& artifact, c
   {
     nb::gil_scoped_release unlocked;
     fuse::Plan plan = runtime::one_kernel_plan(graph, made.source.name);
-    parts.graph = std::make_shared<runtime::CompiledGraph>(std::move(graph), std::move(plan), std::vector<codegen::Generated>{std::move(made)}, parsed.options);
+    parts.graph = std::make_shared<runtime::CompiledGraph>(std::move(graph), std::move(plan),
+                                                           std::vector<codegen::Generated>{std::move(made)}, parsed.options);
   }
   return nb::steal(make_callable(std::move(parts)));
 }
@@ -360,25 +365,29 @@ nb::dict value_types(const std::string& text) {
     for (const Expr& e : list) l.append(e.str());
     return nb::tuple(l);
   };
-  for (const Value& v : g.values) out[v.name.c_str()] = nb::make_tuple(std::string(name(v.type.dtype)), texts(v.type.sizes), texts(v.type.strides));
+  for (const Value& v : g.values)
+    out[v.name.c_str()] = nb::make_tuple(std::string(name(v.type.dtype)), texts(v.type.sizes), texts(v.type.strides));
   return out;
 }
 
 }  // namespace
 
 void add_compile(nb::module_& m) {
-  m.def("compile_graph", &compile_graph, nb::arg("text"), nb::arg("options") = nb::dict(), nb::arg("externs") = nb::list(), nb::arg("file") = "<text>",
-        "A callable from a graph in text form. `externs[k]` runs the nodes `extern(..., call=k)`.");
-  m.def("compile_artifact", &compile_artifact, nb::arg("text"), nb::arg("artifact"), nb::arg("options") = nb::dict(), nb::arg("file") = "<text>",
-        "A callable that runs a whole fragment as the one kernel whose texts are given: name, tiling_def, host_impl, device_impl, sizes.");
+  m.def("compile_graph", &compile_graph, nb::arg("text"), nb::arg("options") = nb::dict(), nb::arg("externs") = nb::list(),
+        nb::arg("file") = "<text>", "A callable from a graph in text form. `externs[k]` runs the nodes `extern(..., call=k)`.");
+  m.def("compile_artifact", &compile_artifact, nb::arg("text"), nb::arg("artifact"), nb::arg("options") = nb::dict(),
+        nb::arg("file") = "<text>",
+        "A callable that runs a whole fragment as the one kernel whose texts are given: name, tiling_def, host_impl, "
+        "device_impl, sizes.");
   m.def("generate_from_ir", &generate_from_ir, nb::arg("ir"), nb::arg("file") = "<ir>", "The texts of a kernel from its IR.");
   m.def("explain", &explain, nb::arg("compiled"), "Steps, reasons, counts and the time of each phase of a compiled graph.");
   m.def("kernels", &kernel_texts, nb::arg("compiled"), "The texts of each distinct kernel of a compiled graph.");
   m.def("graph_text", [](nb::handle callable) { return print_graph(graph_of(callable.ptr()).original()); }, nb::arg("compiled"));
   m.def("describe", &describe, nb::arg("array"), "(dtype, sizes, strides in elements) of any array a compiled graph takes.");
   m.def("value_types", &value_types, nb::arg("text"), "name -> (dtype, sizes, strides) for every value of a graph text.");
-  m.def("parse_graph", [](const std::string& text, const std::string& file) { return print_graph(parse_graph(text, file)); }, nb::arg("text"),
-        nb::arg("file") = "<text>", "Checks a graph text and gives it back as the printer writes it.");
+  m.def(
+      "parse_graph", [](const std::string& text, const std::string& file) { return print_graph(parse_graph(text, file)); },
+      nb::arg("text"), nb::arg("file") = "<text>", "Checks a graph text and gives it back as the printer writes it.");
 }
 
 }  // namespace fuselab::python

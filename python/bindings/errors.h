@@ -7,8 +7,8 @@ namespace fuselab::python {
 /// Thrown in C++ when a Python error is already set.
 struct PythonError {};
 
-/// Makes the exception types and adds them to the module: Error(code, message), DivisionByZero (also a ZeroDivisionError), IndexRange (also an
-/// IndexError), OutOfMemory (also a MemoryError), FuselabWarning. The library's warnings become Python's.
+/// Makes the exception types and adds them to the module: Error(code, message), DivisionByZero (also a ZeroDivisionError),
+/// IndexRange (also an IndexError), OutOfMemory (also a MemoryError), FuselabWarning. The library's warnings become Python's.
 void add_exceptions(PyObject* module);
 
 /// Sets the Python error for the C++ exception in flight. Call inside a catch block.

@@ -14,10 +14,14 @@ namespace {
 DLDataType dl_type(DType t) {
   const auto bits = static_cast<uint8_t>(size_of(t) * 8);
   switch (t) {
-    case DType::bf16: return {kDLBfloat, bits, 1};
-    case DType::u8: return {kDLUInt, bits, 1};
-    case DType::boolean: return {kDLBool, bits, 1};
-    default: return {is_float(t) ? kDLFloat : kDLInt, bits, 1};
+    case DType::bf16:
+      return {kDLBfloat, bits, 1};
+    case DType::u8:
+      return {kDLUInt, bits, 1};
+    case DType::boolean:
+      return {kDLBool, bits, 1};
+    default:
+      return {is_float(t) ? kDLFloat : kDLInt, bits, 1};
   }
 }
 
@@ -55,7 +59,8 @@ void free_managed(Managed* m) noexcept {
   runtime::drop(memory);
 }
 
-DLManagedTensorVersioned* managed(runtime::Storage* storage, void* data, DType dtype, int rank, const int64_t* sizes, const int64_t* strides) {
+DLManagedTensorVersioned* managed(runtime::Storage* storage, void* data, DType dtype, int rank, const int64_t* sizes,
+                                  const int64_t* strides) {
   Managed* m = make_managed(storage, rank);
   m->now.version = {1, 0};
   m->now.manager_ctx = m;
@@ -65,7 +70,8 @@ DLManagedTensorVersioned* managed(runtime::Storage* storage, void* data, DType d
   return &m->now;
 }
 
-DLManagedTensor* managed_before_1(runtime::Storage* storage, void* data, DType dtype, int rank, const int64_t* sizes, const int64_t* strides) {
+DLManagedTensor* managed_before_1(runtime::Storage* storage, void* data, DType dtype, int rank, const int64_t* sizes,
+                                  const int64_t* strides) {
   Managed* m = make_managed(storage, rank);
   m->before.manager_ctx = m;
   m->before.deleter = [](DLManagedTensor* t) { free_managed(static_cast<Managed*>(t->manager_ctx)); };
@@ -76,12 +82,11 @@ DLManagedTensor* managed_before_1(runtime::Storage* storage, void* data, DType d
 // ---- _core.Tensor ----------------------------------------------------------------------------------------------------
 
 struct PyTensor {
-  PyObject_HEAD
-  runtime::Storage* storage;
+  PyObject_HEAD runtime::Storage* storage;
   void* data;
   DType dtype;
   int rank;
-  int64_t* sizes;    // then strides, then strides in bytes
+  int64_t* sizes;  // then strides, then strides in bytes
   int64_t* strides;
   int64_t* byte_strides;
   int64_t bytes;
@@ -90,7 +95,8 @@ PyTypeObject* tensor_type;
 
 PyTensor* self_of(PyObject* o) { return reinterpret_cast<PyTensor*>(o); }
 
-PyObject* make_tensor(runtime::Storage* storage, void* data, DType dtype, int rank, const int64_t* sizes, const int64_t* strides) {
+PyObject* make_tensor(runtime::Storage* storage, void* data, DType dtype, int rank, const int64_t* sizes,
+                      const int64_t* strides) {
   PyObject* made = tensor_type->tp_alloc(tensor_type, 0);
   if (!made) {
     runtime::drop(storage);
@@ -125,16 +131,26 @@ void tensor_dealloc(PyObject* o) {
 
 const char* format_of(DType t) {
   switch (t) {
-    case DType::f16: return "e";
-    case DType::f32: return "f";
-    case DType::f64: return "d";
-    case DType::i8: return "b";
-    case DType::u8: return "B";
-    case DType::i16: return "h";
-    case DType::i32: return "i";
-    case DType::i64: return "q";
-    case DType::boolean: return "?";
-    case DType::bf16: return nullptr;
+    case DType::f16:
+      return "e";
+    case DType::f32:
+      return "f";
+    case DType::f64:
+      return "d";
+    case DType::i8:
+      return "b";
+    case DType::u8:
+      return "B";
+    case DType::i16:
+      return "h";
+    case DType::i32:
+      return "i";
+    case DType::i64:
+      return "q";
+    case DType::boolean:
+      return "?";
+    case DType::bf16:
+      return nullptr;
   }
   return nullptr;
 }
@@ -144,7 +160,8 @@ int tensor_buffer(PyObject* o, Py_buffer* view, int flags) {
   view->obj = nullptr;
   const char* format = format_of(t->dtype);
   if (!format) {
-    PyErr_SetString(PyExc_BufferError, "the buffer protocol has no bfloat16: use DLPack, or view it as bytes with a cast to f32 in the graph");
+    PyErr_SetString(PyExc_BufferError,
+                    "the buffer protocol has no bfloat16: use DLPack, or view it as bytes with a cast to f32 in the graph");
     return -1;
   }
   if ((flags & PyBUF_STRIDES) != PyBUF_STRIDES) {
@@ -218,23 +235,24 @@ PyObject* tensor_repr(PyObject* o) {
   return PyUnicode_FromString(("<fuselab tensor " + text + "]>").c_str());
 }
 
-PyMethodDef tensor_methods[] = {
-    {"__dlpack__", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(tensor_dlpack)), METH_FASTCALL | METH_KEYWORDS,
-     "A DLPack capsule over the same memory."},
-    {"__dlpack_device__", tensor_device, METH_NOARGS, "(kDLCPU, 0)"},
-    {nullptr, nullptr, 0, nullptr}};
+PyMethodDef tensor_methods[] = {{"__dlpack__", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(tensor_dlpack)),
+                                 METH_FASTCALL | METH_KEYWORDS, "A DLPack capsule over the same memory."},
+                                {"__dlpack_device__", tensor_device, METH_NOARGS, "(kDLCPU, 0)"},
+                                {nullptr, nullptr, 0, nullptr}};
 PyGetSetDef tensor_getset[] = {{"shape", tensor_shape, nullptr, "sizes", nullptr},
                                {"strides", tensor_strides, nullptr, "strides in elements", nullptr},
                                {"dtype", tensor_dtype, nullptr, "the element type's name in the graph text form", nullptr},
                                {nullptr, nullptr, nullptr, nullptr, nullptr}};
-PyType_Slot tensor_slots[] = {{Py_tp_dealloc, reinterpret_cast<void*>(tensor_dealloc)},
-                              {Py_tp_repr, reinterpret_cast<void*>(tensor_repr)},
-                              {Py_tp_methods, tensor_methods},
-                              {Py_tp_getset, tensor_getset},
-                              {Py_tp_doc, const_cast<char*>("A result in fuselab's memory. numpy.asarray(t) and from_dlpack(t) share it.")},
-                              {Py_bf_getbuffer, reinterpret_cast<void*>(tensor_buffer)},
-                              {0, nullptr}};
-PyType_Spec tensor_spec = {"fuselab._core.Tensor", sizeof(PyTensor), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, tensor_slots};
+PyType_Slot tensor_slots[] = {
+    {Py_tp_dealloc, reinterpret_cast<void*>(tensor_dealloc)},
+    {Py_tp_repr, reinterpret_cast<void*>(tensor_repr)},
+    {Py_tp_methods, tensor_methods},
+    {Py_tp_getset, tensor_getset},
+    {Py_tp_doc, const_cast<char*>("A result in fuselab's memory. numpy.asarray(t) and from_dlpack(t) share it.")},
+    {Py_bf_getbuffer, reinterpret_cast<void*>(tensor_buffer)},
+    {0, nullptr}};
+PyType_Spec tensor_spec = {"fuselab._core.Tensor", sizeof(PyTensor), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+                           tensor_slots};
 
 }  // namespace
 

@@ -62,11 +62,12 @@ DType dtype_of(const DLDataType& t, const std::string& what) {
       case kDLBool:
         if (t.bits == 8) return DType::boolean;
         break;
-      default: break;
+      default:
+        break;
     }
   }
-  fail("call.dtype", "{} has an element type fuselab does not know (DLPack code {}, {} bits): convert it first", what, static_cast<int>(t.code),
-       static_cast<int>(t.bits));
+  fail("call.dtype", "{} has an element type fuselab does not know (DLPack code {}, {} bits): convert it first", what,
+       static_cast<int>(t.code), static_cast<int>(t.bits));
 }
 
 DType dtype_of_format(const char* format, Py_ssize_t itemsize, const std::string& what) {
@@ -74,20 +75,30 @@ DType dtype_of_format(const char* format, Py_ssize_t itemsize, const std::string
   if (*f == '@' || *f == '=' || *f == '<') ++f;
   if (f[0] != 0 && f[1] == 0) {
     switch (f[0]) {
-      case 'e': return DType::f16;
-      case 'f': return DType::f32;
-      case 'd': return DType::f64;
-      case '?': return DType::boolean;
-      case 'B': return DType::u8;
-      case 'b': return DType::i8;
-      case 'h': return DType::i16;
+      case 'e':
+        return DType::f16;
+      case 'f':
+        return DType::f32;
+      case 'd':
+        return DType::f64;
+      case '?':
+        return DType::boolean;
+      case 'B':
+        return DType::u8;
+      case 'b':
+        return DType::i8;
+      case 'h':
+        return DType::i16;
       case 'i':
       case 'l':
-      case 'q': return itemsize == 8 ? DType::i64 : DType::i32;
-      default: break;
+      case 'q':
+        return itemsize == 8 ? DType::i64 : DType::i32;
+      default:
+        break;
     }
   }
-  fail("call.dtype", "{} has an element type fuselab does not know (buffer format '{}'): convert it first", what, format ? format : "");
+  fail("call.dtype", "{} has an element type fuselab does not know (buffer format '{}'): convert it first", what,
+       format ? format : "");
 }
 
 }  // namespace
@@ -121,7 +132,8 @@ Borrowed::~Borrowed() {
 void Borrowed::take(const DLTensor& t, const std::string& what) {
   const int device = t.device.device_type;
   if (device != kDLCPU && device != kDLCUDAHost && device != kDLROCMHost)
-    fail("call.device", "{} is not in CPU memory (DLPack device {}): move it with .cpu(), fuselab's kernels run on the CPU", what, device);
+    fail("call.device", "{} is not in CPU memory (DLPack device {}): move it with .cpu(), fuselab's kernels run on the CPU", what,
+         device);
   input = {static_cast<char*>(t.data) + t.byte_offset, dtype_of(t.dtype, what), t.ndim, t.shape, t.strides};
 }
 
@@ -162,13 +174,16 @@ bool Borrowed::view_buffer(PyObject* object, const std::string& what) {
   }
   has_buffer_ = true;
   const DType dtype = dtype_of_format(buffer_.format, buffer_.itemsize, what);
-  if (buffer_.ndim > kInline) strides_ = new int64_t[buffer_.ndim];
-  else strides_ = inline_;
+  if (buffer_.ndim > kInline)
+    strides_ = new int64_t[buffer_.ndim];
+  else
+    strides_ = inline_;
   bool empty = false;
   for (int d = 0; d < buffer_.ndim; ++d) empty = empty || buffer_.shape[d] == 0;
   for (int d = 0; d < buffer_.ndim; ++d) {
     if (!empty && buffer_.shape[d] > 1 && buffer_.strides[d] % buffer_.itemsize != 0)
-      fail("call.layout", "{} has a stride of {} bytes, no multiple of its {}-byte elements: copy it first", what, buffer_.strides[d], buffer_.itemsize);
+      fail("call.layout", "{} has a stride of {} bytes, no multiple of its {}-byte elements: copy it first", what,
+           buffer_.strides[d], buffer_.itemsize);
     strides_[d] = buffer_.strides[d] / buffer_.itemsize;
   }
   static_assert(sizeof(Py_ssize_t) == sizeof(int64_t));
@@ -180,7 +195,8 @@ void Borrowed::view_dlpack(PyObject* object, const std::string& what) {
   PyObject* method = PyObject_GetAttrString(object, "__dlpack__");
   if (!method) {
     PyErr_Clear();
-    fail("call.type", "{} is a {}: a tensor, an array or another object with __dlpack__ is needed", what, Py_TYPE(object)->tp_name);
+    fail("call.type", "{} is a {}: a tensor, an array or another object with __dlpack__ is needed", what,
+         Py_TYPE(object)->tp_name);
   }
   PyObject* args = PyTuple_New(0);
   PyObject* kwargs = Py_BuildValue("{s(ii)}", "max_version", 1, 0);

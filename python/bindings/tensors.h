@@ -18,7 +18,8 @@ class Borrowed {
   Borrowed(const Borrowed&) = delete;
   Borrowed& operator=(const Borrowed&) = delete;
 
-  /// Looks at the object's memory. Throws Error("call.dtype" | "call.device" | "call.type"); `what` names the argument in messages.
+  /// Looks at the object's memory. Throws Error("call.dtype" | "call.device" | "call.type"); `what` names the argument in
+  /// messages.
   void view(PyObject* object, const std::string& what);
 
   runtime::InputView input;

@@ -1,12 +1,25 @@
 """fuselab: fused, JIT-compiled tensor kernels that explain and check themselves."""
+
 import sys
 
 from . import _core, ops
 from ._core import DivisionByZero, Error, FuselabWarning, IndexRange, OutOfMemory, __version__, empty_cache, pool_stats
 from .api import compile
 
-__all__ = ["DivisionByZero", "Error", "FuselabWarning", "IndexRange", "OutOfMemory", "__version__", "compile", "empty_cache", "graphs", "harness_stats", "ops",
-           "pool_stats"]
+__all__ = [
+    "DivisionByZero",
+    "Error",
+    "FuselabWarning",
+    "IndexRange",
+    "OutOfMemory",
+    "__version__",
+    "compile",
+    "empty_cache",
+    "graphs",
+    "harness_stats",
+    "ops",
+    "pool_stats",
+]
 
 
 def harness_stats():

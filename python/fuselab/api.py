@@ -1,4 +1,5 @@
-"""`fuselab.compile`: graph texts and Python functions as fused kernels on NumPy arrays, or on anything with DLPack. Needs no torch."""
+"""`fuselab.compile`: graph texts and Python functions as fused kernels on NumPy arrays or anything with DLPack. No torch needed."""
+
 import functools
 import inspect
 import sys
@@ -11,9 +12,10 @@ def compile(target=None, *, dynamic=False, externs=(), **options):
     """A callable from a graph in text form, or from a Python function on arrays.
 
     A function is traced once per element types and sizes of its arguments (with `dynamic=True`: once per element types, sizes
-    above 1 stay symbolic). It may use operators, the functions of `fuselab.ops`, NumPy's ufuncs, indexing with numbers and slices. Arguments that
-    are no arrays are passed through and part of the key. Results come as the kind of array that went in. Options: `precision`,
-    `fuse`, `no_fuse`, `max_fusion_size`, `keep_dtype`, `opt_level`, `skip_passes`, `threads`, ... Also a decorator.
+    above 1 stay symbolic). It may use operators, the functions of `fuselab.ops`, NumPy's ufuncs, indexing with numbers and
+    slices. Arguments that are no arrays are passed through and part of the key. Results come as the kind of array that went in.
+    Options: `precision`, `fuse`, `no_fuse`, `max_fusion_size`, `keep_dtype`, `opt_level`, `skip_passes`, `threads`, ... Also a
+    decorator.
 
     >>> f = fuselab.compile(lambda x, y: fuselab.ops.exp(x) + y)
     >>> g = fuselab.compile("graph g(x: f32[B]) { y = exp(x) return y }")
@@ -91,7 +93,10 @@ class CompiledFunction:
         try:
             entry = self.graphs.get(key)
         except TypeError:
-            raise error("compile.argument", "an argument that is neither an array nor hashable cannot be part of a compiled function's key") from None
+            raise error(
+                "compile.argument",
+                "an argument that is neither an array nor hashable cannot be part of a compiled function's key",
+            ) from None
         if entry is None:
             entry = self.graphs[key] = Entry(self, leaves, structure)
         results = _convert(entry.core(*arrays, *entry.constants), arrays[0] if arrays else None)
@@ -118,21 +123,30 @@ class Entry:
         stand_ins = []
         for leaf in leaves:
             leaf_name = next(names)
-            stand_ins.append(trace.input(leaf_name, _type_text(leaf, symbols if owner.dynamic else None)) if _is_array(leaf) else leaf)
+            stand_ins.append(
+                trace.input(leaf_name, _type_text(leaf, symbols if owner.dynamic else None)) if _is_array(leaf) else leaf
+            )
         args, kwargs = _unflatten(iter(stand_ins), structure)
         values, self.structure = _flatten(function(*args, **kwargs))
         for value in values:
             if not isinstance(value, Value):
-                raise error("compile.result", f"{name} returned {value!r}: results must be arrays made from the arguments, or tuples, lists and "
-                                              "dictionaries of them")
+                raise error(
+                    "compile.result",
+                    f"{name} returned {value!r}: results must be arrays made from the arguments, or tuples, lists and "
+                    "dictionaries of them",
+                )
         self.text = trace.text([v._name for v in values])
         self.constants = [array for _, array in trace.constants]
         self.core = _core.compile_graph(self.text, owner.options, trace.externs)
 
 
 def _is_array(value):
-    return hasattr(value, "__dlpack__") or hasattr(value, "__array_interface__") and getattr(value, "shape", None) is not None and \
-        not isinstance(value, (bool, int, float, complex, str, bytes))
+    return (
+        hasattr(value, "__dlpack__")
+        or hasattr(value, "__array_interface__")
+        and getattr(value, "shape", None) is not None
+        and not isinstance(value, (bool, int, float, complex, str, bytes))
+    )
 
 
 def _type_text(array, symbols):
@@ -143,7 +157,7 @@ def _type_text(array, symbols):
         return f"{dtype}[{', '.join(named)}]"  # arrays that are not row-major are copied by the runtime
     text = f"{dtype}[{', '.join(map(str, sizes))}]"
     row, row_major = 1, True
-    for size, stride in zip(reversed(sizes), reversed(strides)):
+    for size, stride in zip(reversed(sizes), reversed(strides), strict=True):
         row_major = row_major and (size < 2 or stride == row)
         row *= size
     if row_major or row == 0 or any(s < 0 for s in strides):
@@ -167,7 +181,7 @@ def _unflatten(leaves, structure):
         return next(leaves)
     parts = [_unflatten(leaves, s) for s in structure[-1]]
     if structure[0] == "dict":
-        return dict(zip(structure[1], parts))
+        return dict(zip(structure[1], parts, strict=True))
     return parts if structure[0] == "list" else tuple(parts)
 
 
@@ -179,7 +193,7 @@ def _leaf_names(signature, structure):
     for i, part in enumerate(args[1]):
         parameter = parameters[min(i, len(parameters) - 1)] if parameters else None
         named.append((parameter.name if parameter else f"x{i}", part))
-    named.extend(zip(kwargs[1], kwargs[2]))
+    named.extend(zip(kwargs[1], kwargs[2], strict=True))
     for name, part in named:
         for _ in range(_count(part)):
             yield name

@@ -3,6 +3,7 @@
 At least one argument is a traced array. Operands come first, attributes after them or by keyword, with the table's names
 (`axis` and `keepdims` are understood too). `fuselab.ops.__all__` lists what exists; docs/operators.md describes it.
 """
+
 from .trace import Value, error, rows
 
 
@@ -13,7 +14,10 @@ def _function(name):
         for value in (*args, *attrs.values()):
             if isinstance(value, Value):
                 return value._trace.apply(name, *args, **attrs)
-        raise error("trace.no_value", f"fuselab.ops.{name} was called without a traced array: call it inside a function given to fuselab.compile")
+        raise error(
+            "trace.no_value",
+            f"fuselab.ops.{name} was called without a traced array: call it inside a function given to fuselab.compile",
+        )
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = row.get("doc")

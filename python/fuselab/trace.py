@@ -2,21 +2,49 @@
 
 Nothing here knows an operator: functions, their arguments and attributes come from the op table.
 """
+
 import functools
 import json
 
 from . import _core
 
 _RESERVED = ("none", "true", "false", "inf", "nan", "return", "extern")  # words of the text form
-_NUMPY_DTYPES = {"float16": "f16", "bfloat16": "bf16", "float32": "f32", "float64": "f64", "int8": "i8", "uint8": "u8", "int16": "i16",
-                 "int32": "i32", "int64": "i64", "bool": "bool"}
+_NUMPY_DTYPES = {
+    "float16": "f16",
+    "bfloat16": "bf16",
+    "float32": "f32",
+    "float64": "f64",
+    "int8": "i8",
+    "uint8": "u8",
+    "int16": "i16",
+    "int32": "i32",
+    "int64": "i64",
+    "bool": "bool",
+}
 # What NumPy calls an attribute, and what the table may call it.
 _SPELLINGS = {"axis": ("dims", "dim"), "dim": ("dims",), "dims": ("dim",), "keepdims": ("keepdim",), "ddof": ("correction",)}
 # NumPy's universal functions that the table names differently.
-_UFUNCS = {"subtract": "sub", "multiply": "mul", "divide": "div", "true_divide": "div", "floor_divide": "div_floor", "negative": "neg",
-           "absolute": "abs", "power": "pow", "rint": "round", "invert": "bitwise_not", "left_shift": "bitwise_left_shift",
-           "right_shift": "bitwise_right_shift", "equal": "eq", "not_equal": "ne", "less": "lt", "less_equal": "le", "greater": "gt",
-           "greater_equal": "ge", "arctan2": "atan2"}
+_UFUNCS = {
+    "subtract": "sub",
+    "multiply": "mul",
+    "divide": "div",
+    "true_divide": "div",
+    "floor_divide": "div_floor",
+    "negative": "neg",
+    "absolute": "abs",
+    "power": "pow",
+    "rint": "round",
+    "invert": "bitwise_not",
+    "left_shift": "bitwise_left_shift",
+    "right_shift": "bitwise_right_shift",
+    "equal": "eq",
+    "not_equal": "ne",
+    "less": "lt",
+    "less_equal": "le",
+    "greater": "gt",
+    "greater_equal": "ge",
+    "arctan2": "atan2",
+}
 
 
 def error(code, message):
@@ -30,7 +58,7 @@ def rows():
 
 
 def dtype_name(dtype):
-    """"f32" for "f32", numpy.float32, numpy.dtype("float32"), torch.float32."""
+    """ "f32" for "f32", numpy.float32, numpy.dtype("float32"), torch.float32."""
     if isinstance(dtype, str) and dtype in _NUMPY_DTYPES.values():
         return dtype
     if dtype is bool:
@@ -80,7 +108,9 @@ class Size:
         return hash(self.text)
 
     def __index__(self):
-        raise error("trace.size", f"the size {self.text} is symbolic here and has no number: use dynamic=False, or keep it in sizes")
+        raise error(
+            "trace.size", f"the size {self.text} is symbolic here and has no number: use dynamic=False, or keep it in sizes"
+        )
 
     __int__ = __bool__ = __index__
 
@@ -167,14 +197,16 @@ class Trace:
         row = rows()[name]
         names = [a["name"] for a in row["args"]]
         attr_rows = {a["name"]: a for a in row["attrs"]}
-        given = dict(zip(names, args))
-        rest = args[len(names):]
+        given = dict(zip(names, args, strict=False))  # the rest are attributes
+        rest = args[len(names) :]
         for key in list(attrs):
             if key in names and key not in given:
                 given[key] = attrs.pop(key)
         if len(rest) > len(attr_rows):
-            raise error("trace.arguments", f"{name} takes {len(names)} operands and {len(attr_rows)} attributes, {len(args)} are given")
-        for key, value in zip(attr_rows, rest):
+            raise error(
+                "trace.arguments", f"{name} takes {len(names)} operands and {len(attr_rows)} attributes, {len(args)} are given"
+            )
+        for key, value in zip(attr_rows, rest, strict=False):
             attrs.setdefault(key, value)
         operands = []
         for arg in row["args"]:
@@ -222,7 +254,7 @@ def _attr_text(kind, value, what):
 
 
 class Value:
-    """A stand-in for an array while a function is traced. Operators, the table's functions as methods, indexing, NumPy's ufuncs."""
+    """A stand-in for an array while a function is traced: operators, the table's functions as methods, indexing, NumPy's ufuncs."""
 
     def __init__(self, trace, name):
         self._trace, self._name = trace, name
@@ -250,7 +282,9 @@ class Value:
         return self._trace.apply("cast", self, dtype=dtype)
 
     def reshape(self, *shape):
-        return self._trace.apply("reshape", self, shape=shape[0] if len(shape) == 1 and isinstance(shape[0], (tuple, list)) else shape)
+        return self._trace.apply(
+            "reshape", self, shape=shape[0] if len(shape) == 1 and isinstance(shape[0], (tuple, list)) else shape
+        )
 
     def __getattr__(self, name):
         if name.startswith("_") or name not in rows():
@@ -261,7 +295,9 @@ class Value:
         return self.shape[0].__index__()
 
     def __bool__(self):
-        raise error("trace.branch", f"the value of '{self._name}' is not known while tracing: use fuselab.ops.where instead of if")
+        raise error(
+            "trace.branch", f"the value of '{self._name}' is not known while tracing: use fuselab.ops.where instead of if"
+        )
 
     __int__ = __float__ = __index__ = __bool__
 
@@ -273,7 +309,7 @@ class Value:
         taken = sum(1 for i in items if i is not None and i is not Ellipsis)
         if Ellipsis in [i for i in items if not isinstance(i, Value)]:
             at = next(k for k, i in enumerate(items) if i is Ellipsis)
-            items[at:at + 1] = [slice(None)] * (self.ndim - taken)
+            items[at : at + 1] = [slice(None)] * (self.ndim - taken)
         value, dim = self, 0
         for item in items:
             if item is None:
@@ -304,7 +340,9 @@ class Value:
         return self._trace.apply(name, *inputs) if name in rows() else NotImplemented
 
     def __array__(self, *_, **__):
-        raise error("trace.value", f"'{self._name}' is traced and has no elements yet: use operators and fuselab.ops functions on it")
+        raise error(
+            "trace.value", f"'{self._name}' is traced and has no elements yet: use operators and fuselab.ops functions on it"
+        )
 
 
 def _binary(name, swapped=False):
@@ -316,9 +354,20 @@ def _binary(name, swapped=False):
     return method
 
 
-for _method, _name in {"add": "add", "sub": "sub", "mul": "mul", "truediv": "div", "floordiv": "div_floor", "mod": "remainder", "pow": "pow",
-                       "and": "bitwise_and", "or": "bitwise_or", "xor": "bitwise_xor", "lshift": "bitwise_left_shift",
-                       "rshift": "bitwise_right_shift"}.items():
+for _method, _name in {
+    "add": "add",
+    "sub": "sub",
+    "mul": "mul",
+    "truediv": "div",
+    "floordiv": "div_floor",
+    "mod": "remainder",
+    "pow": "pow",
+    "and": "bitwise_and",
+    "or": "bitwise_or",
+    "xor": "bitwise_xor",
+    "lshift": "bitwise_left_shift",
+    "rshift": "bitwise_right_shift",
+}.items():
     setattr(Value, f"__{_method}__", _binary(_name))
     setattr(Value, f"__r{_method}__", _binary(_name, swapped=True))
 for _name in ("lt", "le", "gt", "ge", "eq", "ne"):
@@ -343,7 +392,7 @@ def _matmul(trace, a, b):
     left, right = list(a.shape[:-2]), list(b.shape[:-2])
     left, right = [1] * (len(right) - len(left)) + left, [1] * (len(left) - len(right)) + right
     batch = []
-    for p, q in zip(left, right):
+    for p, q in zip(left, right, strict=True):
         if p != q and p != 1 and q != 1:
             raise error("trace.matmul", f"matmul of {list(a.shape)} and {list(b.shape)}: the leading sizes differ")
         batch.append(q if p == 1 else p)

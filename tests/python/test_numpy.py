@@ -1,4 +1,5 @@
 """fuselab.compile without torch: graph texts and traced functions on NumPy arrays. Expected values come from NumPy."""
+
 import subprocess
 import sys
 
@@ -20,11 +21,13 @@ def close(a, b):
 
 
 def test_nothing_imports_torch():
-    code = ("import sys, numpy as np, fuselab\n"
-            "f = fuselab.compile(lambda x: fuselab.ops.exp(x) + 1)\n"
-            "assert np.allclose(f(np.zeros(3, np.float32)), 2)\n"
-            "assert 'torch' not in sys.modules\n"
-            "print(fuselab.harness_stats())\n")
+    code = (
+        "import sys, numpy as np, fuselab\n"
+        "f = fuselab.compile(lambda x: fuselab.ops.exp(x) + 1)\n"
+        "assert np.allclose(f(np.zeros(3, np.float32)), 2)\n"
+        "assert 'torch' not in sys.modules\n"
+        "print(fuselab.harness_stats())\n"
+    )
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert "'graphs': 1" in out and "'kernels': 1" in out
 
@@ -49,9 +52,9 @@ def test_a_function_with_operators(xy):
     x, y = xy
 
     def f(x, y):
-        return (x + 1) * y - x / 2, -x, 2 - y, 1 / (x * x + 1), x ** 2, abs(x), x > y
+        return (x + 1) * y - x / 2, -x, 2 - y, 1 / (x * x + 1), x**2, abs(x), x > y
 
-    for a, b in zip(fuselab.compile(f)(x, y), f(x, y)):
+    for a, b in zip(fuselab.compile(f)(x, y), f(x, y), strict=True):
         assert a.dtype == b.dtype and a.shape == b.shape and close(a, b)
 
 
@@ -61,7 +64,7 @@ def test_integers_as_numpy_has_them():
     def f(x, y):
         return x // y, x % y, x & y, x | y, x ^ y, ~x, x << 2, x >> 1
 
-    for a, b in zip(fuselab.compile(f)(x, y), f(x, y)):
+    for a, b in zip(fuselab.compile(f)(x, y), f(x, y), strict=True):
         assert np.array_equal(a, b)
     with pytest.raises(ZeroDivisionError):
         fuselab.compile(lambda x, y: x // y)(x, y * 0)
@@ -69,7 +72,15 @@ def test_integers_as_numpy_has_them():
 
 def test_table_functions_and_numpy_spellings(xy):
     x, _ = xy
-    f = fuselab.compile(lambda x: (ops.softmax(x, axis=-1), x.sum(axis=0, keepdims=True), ops.mean(x, dims=[0, 1]), x.amax(dims=1), ops.where(x > 0, x, 0.0)))
+    f = fuselab.compile(
+        lambda x: (
+            ops.softmax(x, axis=-1),
+            x.sum(axis=0, keepdims=True),
+            ops.mean(x, dims=[0, 1]),
+            x.amax(dims=1),
+            ops.where(x > 0, x, 0.0),
+        )
+    )
     s, t, m, a, w = f(x)
     e = np.exp(x - x.max(-1, keepdims=True))
     assert close(s, e / e.sum(-1, keepdims=True)) and close(t, x.sum(0, keepdims=True)) and close(m, x.mean())
@@ -88,7 +99,7 @@ def test_indexing_and_views(xy):
     def f(x):
         return x[1] + x[2], x[:, ::2] * 2, x[..., -1] + 0, x[:, None, 1:3] * x[0, 0], x.T + 1, x.reshape(2, 10) + 1
 
-    for a, b in zip(fuselab.compile(f)(x), f(x)):
+    for a, b in zip(fuselab.compile(f)(x), f(x), strict=True):
         assert a.shape == b.shape and close(a, b)
 
 
@@ -142,7 +153,12 @@ def test_nested_arguments_and_results(xy):
     x, y = xy
     f = fuselab.compile(lambda pair, scale=2, *, bias: {"sum": [pair["x"] + pair["y"], pair["x"] * scale], "bias": (bias + 1,)})
     out = f({"x": x, "y": y}, bias=y)
-    assert close(out["sum"][0], x + y) and close(out["sum"][1], x * 2) and isinstance(out["sum"], list) and close(out["bias"][0], y + 1)
+    assert (
+        close(out["sum"][0], x + y)
+        and close(out["sum"][1], x * 2)
+        and isinstance(out["sum"], list)
+        and close(out["bias"][0], y + 1)
+    )
 
 
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "int8", "uint8", "int16", "int32", "int64", "bool"])
@@ -189,11 +205,22 @@ def branch(x):
     return x if x > 0 else -x
 
 
-@pytest.mark.parametrize("function, code", [
-    (branch, "trace.branch"), (lambda x: float(x), "trace.branch"), (lambda x: 3, "compile.result"), (lambda x: x + "a", None),
-    (lambda x: np.asarray(x), "trace.value"), (lambda x: ops.softmax(x), "graph.bad_attr"), (lambda x: ops.softmax(x, wrong=1), "trace.arguments"),
-    (lambda x: ops.add(x), "trace.arguments"), (lambda x: x.astype("complex64"), "trace.dtype"), (lambda x: x[x > 0], "trace.index"),
-    (lambda x: x + np.ones((3, 3), np.float32), "graph.shape")])
+@pytest.mark.parametrize(
+    "function, code",
+    [
+        (branch, "trace.branch"),
+        (float, "trace.branch"),
+        (lambda x: 3, "compile.result"),
+        (lambda x: x + "a", None),
+        (np.asarray, "trace.value"),
+        (ops.softmax, "graph.bad_attr"),
+        (lambda x: ops.softmax(x, wrong=1), "trace.arguments"),
+        (ops.add, "trace.arguments"),
+        (lambda x: x.astype("complex64"), "trace.dtype"),
+        (lambda x: x[x > 0], "trace.index"),
+        (lambda x: x + np.ones((3, 3), np.float32), "graph.shape"),
+    ],
+)
 def test_functions_that_cannot_be_traced(xy, function, code):
     with pytest.raises((fuselab.Error, TypeError)) as e:
         fuselab.compile(function)(xy[0])
@@ -202,14 +229,18 @@ def test_functions_that_cannot_be_traced(xy, function, code):
 
 
 def test_broken_targets_and_texts(xy):
-    for target, code in ((3, "compile.target"), ("graph f(x: f32[2]) {\n  y = nonsense(x)\n  return y\n}", "graph.unknown_op"), ("what", "graph.syntax")):
+    for target, code in (
+        (3, "compile.target"),
+        ("graph f(x: f32[2]) {\n  y = nonsense(x)\n  return y\n}", "graph.unknown_op"),
+        ("what", "graph.syntax"),
+    ):
         with pytest.raises(fuselab.Error) as e:
             fuselab.compile(target)
         assert e.value.code == code
     with pytest.raises(fuselab.Error, match="traced"):
         ops.exp(xy[0])
     with pytest.raises(AttributeError):
-        ops.nonsense
+        _ = ops.nonsense
     assert "softmax" in dir(ops) and ops.exp.__doc__
 
 

@@ -23,17 +23,21 @@ codegen::Generated kernel(const std::string& name, const std::string& size, int 
   codegen::Source& s = g.source;
   s.name = name;
   s.tiling_def = "typedef long long i64; typedef float f32;\nstruct " + name +
-                 "_tiling { i64 phases, units[2], grain[2], scratch, shared, n; };\nextern \"C\" const i64 " + name + "_tiling_bytes = sizeof(" +
-                 name + "_tiling);\n";
-  s.host_impl = "extern \"C\" void " + name + "_tile(const i64* sizes, i64 threads, void* out) {\n  i64 n = sizes[0], u = (n + 63) / 64;\n  *(" + name +
+                 "_tiling { i64 phases, units[2], grain[2], scratch, shared, n; };\nextern \"C\" const i64 " + name +
+                 "_tiling_bytes = sizeof(" + name + "_tiling);\n";
+  s.host_impl = "extern \"C\" void " + name +
+                "_tile(const i64* sizes, i64 threads, void* out) {\n  i64 n = sizes[0], u = (n + 63) / 64;\n  *(" + name +
                 "_tiling*)out = {" + std::to_string(phases) + ", {u, u}, {1, 1}, 256, 8 * n, n};\n}\n";
   s.device_impl = "extern \"C\" i64 " + name +
                   "_run(void* const* bufs, const void* t, i64 phase, i64 begin, i64 end, char* scratch, char* shared) {\n"
-                  "  i64 n = ((const " + name + "_tiling*)t)->n, bad = 0;\n"
+                  "  i64 n = ((const " +
+                  name +
+                  "_tiling*)t)->n, bad = 0;\n"
                   "  if (end * 64 < n) n = end * 64;\n"
                   "  for (i64 i = begin * 64; i < n; ++i) {\n" +
-                  (inputs > 0 ? "    f32 a = ((const f32*)bufs[0])[i];\n" : "") + (inputs > 1 ? "    f32 b = ((const f32*)bufs[1])[i];\n" : "") +
-                  "    f32* out = (f32*)bufs[" + std::to_string(inputs) + "] + i;\n    " + body + "\n  }\n  return bad;\n}\n";
+                  (inputs > 0 ? "    f32 a = ((const f32*)bufs[0])[i];\n" : "") +
+                  (inputs > 1 ? "    f32 b = ((const f32*)bufs[1])[i];\n" : "") + "    f32* out = (f32*)bufs[" +
+                  std::to_string(inputs) + "] + i;\n    " + body + "\n  }\n  return bad;\n}\n";
   s.sizes = {size};
   s.hash = hash_hex(s.text());
   return g;
@@ -46,7 +50,8 @@ struct Maker {
   std::vector<codegen::Generated> kernels;
 
   ValueId input(const std::string& name, Type t) { return g.add_input(name, std::move(t)); }
-  Node& node(const std::string& target, const std::vector<Operand>& args, const std::vector<Type>& types, const std::vector<std::string>& names) {
+  Node& node(const std::string& target, const std::vector<Operand>& args, const std::vector<Type>& types,
+             const std::vector<std::string>& names) {
     Node n;
     n.target = target;
     n.args = args;
@@ -97,12 +102,13 @@ std::vector<double> ramp(int n, double from = 0) {
   return out;
 }
 
-TEST(Call, AChainOfKernelsReusesItsWorkSpace) {
+TEST(RuntimeCall, AChainOfKernelsReusesItsWorkSpace) {
   Maker m;
   const Type t = f32({1000});
   ValueId v = m.input("x", t);
   for (int i = 0; i < 6; ++i)
-    v = m.kernel_step("s" + std::to_string(i), {v}, t, kernel("k" + std::to_string(i), "1000", 1, "*out = a + " + std::to_string(1 << i) + ";"));
+    v = m.kernel_step("s" + std::to_string(i), {v}, t,
+                      kernel("k" + std::to_string(i), "1000", 1, "*out = a + " + std::to_string(1 << i) + ";"));
   const CompiledGraph g = m.make({v});
   const auto out = g({Tensor::of(DType::f32, {1000}, ramp(1000))});
   EXPECT_EQ(out.at(0).doubles(), ramp(1000, 63));
@@ -113,10 +119,11 @@ TEST(Call, AChainOfKernelsReusesItsWorkSpace) {
   EXPECT_EQ(most, 5);
 }
 
-TEST(Call, ManyThreadsGiveTheSameAndUseTheirOwnScratch) {
+TEST(RuntimeCall, ManyThreadsGiveTheSameAndUseTheirOwnScratch) {
   // The kernel writes the sum through its scratch memory: threads sharing one would disturb each other.
   const std::string body =
-      "f32* mine = (f32*)scratch; for (int k = 0; k < 64; ++k) mine[k] = a; f32 s = 0; for (int k = 0; k < 64; ++k) s += mine[k]; *out = s + b;";
+      "f32* mine = (f32*)scratch; for (int k = 0; k < 64; ++k) mine[k] = a; f32 s = 0; for (int k = 0; k < 64; ++k) s += "
+      "mine[k]; *out = s + b;";
   for (const int threads : {1, 2, 4}) {
     Maker m;
     const Type t = f32({100'000});
@@ -127,9 +134,10 @@ TEST(Call, ManyThreadsGiveTheSameAndUseTheirOwnScratch) {
   }
 }
 
-TEST(Call, PhasesRunOneAfterAnotherAndShareMemory) {
+TEST(RuntimeCall, PhasesRunOneAfterAnotherAndShareMemory) {
   // Phase 0 puts a into shared memory; phase 1 reads it from the other end, which another unit wrote.
-  const std::string body = "f32* all = (f32*)shared; if (phase == 0) all[i] = a; else *out = all[((const k_phase_tiling*)t)->n - 1 - i];";
+  const std::string body =
+      "f32* all = (f32*)shared; if (phase == 0) all[i] = a; else *out = all[((const k_phase_tiling*)t)->n - 1 - i];";
   Maker m;
   const Type t = f32({10'000});
   const ValueId x = m.input("x", t);
@@ -139,7 +147,7 @@ TEST(Call, PhasesRunOneAfterAnotherAndShareMemory) {
   EXPECT_EQ(out[0].get(9999), 0);
 }
 
-TEST(Call, SymbolicSizesAreBoundPerCallAndRemembered) {
+TEST(RuntimeCall, SymbolicSizesAreBoundPerCallAndRemembered) {
   Maker m;
   m.g.size_params = {"B"};
   const Expr b = Expr::symbol("B");
@@ -156,7 +164,7 @@ TEST(Call, SymbolicSizesAreBoundPerCallAndRemembered) {
   EXPECT_EQ(g.bindings(), 4u);
 }
 
-TEST(Call, WrongInputsAreErrorsWithTheirName) {
+TEST(RuntimeCall, WrongInputsAreErrorsWithTheirName) {
   Maker m;
   const Type t = f32({2, 3});
   const ValueId x = m.input("weights", t);
@@ -179,7 +187,7 @@ TEST(Call, WrongInputsAreErrorsWithTheirName) {
   EXPECT_EQ(code({Tensor(DType::f32, {2, 3})}), "no error");
 }
 
-TEST(Call, AnInputOfAnotherLayoutIsMovedNotMisread) {
+TEST(RuntimeCall, AnInputOfAnotherLayoutIsMovedNotMisread) {
   Maker m;
   const Type t = f32({2, 3});
   const ValueId x = m.input("x", t);
@@ -191,12 +199,13 @@ TEST(Call, AnInputOfAnotherLayoutIsMovedNotMisread) {
   EXPECT_EQ(g({Tensor::view_of(DType::f32, {2, 3}, {0, 0}, &one)})[0].doubles(), std::vector<double>(6, 5));
 }
 
-TEST(Call, AStatusBecomesAnErrorAlsoFromAThread) {
+TEST(RuntimeCall, AStatusBecomesAnErrorAlsoFromAThread) {
   for (const int threads : {1, 2}) {
     Maker m;
     const Type t = f32({10'000});
     const ValueId x = m.input("x", t);
-    const ValueId r = m.kernel_step("r", {x}, t, kernel("k_status", "10000", 1, "if (a == 7777) bad = 1; if (a == -1) bad = 2; *out = a;"));
+    const ValueId r =
+        m.kernel_step("r", {x}, t, kernel("k_status", "10000", 1, "if (a == 7777) bad = 1; if (a == -1) bad = 2; *out = a;"));
     const CompiledGraph g = m.make({r}, threads);
     EXPECT_NO_THROW(g({Tensor::of(DType::f32, {10'000}, ramp(10'000, 8000))}));
     try {
@@ -215,7 +224,7 @@ TEST(Call, AStatusBecomesAnErrorAlsoFromAThread) {
   }
 }
 
-TEST(Call, EmptyTensorsTouchNoMemory) {
+TEST(RuntimeCall, EmptyTensorsTouchNoMemory) {
   Maker m;
   const Type t = f32({0, 5});
   const ValueId x = m.input("x", t);
@@ -224,7 +233,7 @@ TEST(Call, EmptyTensorsTouchNoMemory) {
   EXPECT_EQ(out[0].sizes(), (std::vector<std::int64_t>{0, 5}));
 }
 
-TEST(Call, AnInputMayBeAResultAndAResultMayRepeat) {
+TEST(RuntimeCall, AnInputMayBeAResultAndAResultMayRepeat) {
   Maker m;
   const Type t = f32({4});
   const ValueId x = m.input("x", t);
@@ -262,7 +271,7 @@ class DoublingHost final : public Host {
   }
 };
 
-TEST(Call, ExternCallsGetSizesAndTheirResultsAreBroughtIntoLayout) {
+TEST(RuntimeCall, ExternCallsGetSizesAndTheirResultsAreBroughtIntoLayout) {
   for (const bool column_major : {false, true}) {
     Maker m;
     m.g.size_params = {"B"};
@@ -270,7 +279,8 @@ TEST(Call, ExternCallsGetSizesAndTheirResultsAreBroughtIntoLayout) {
     const Type t = f32({b, 4});
     const ValueId x = m.input("x", t);
     const ValueId one = m.kernel_step("one", {x}, t, kernel("k_ext1", "4*B", 1, "*out = a + 1;"));
-    const auto doubled = m.extern_step("test.double", {one}, {t}, {"d"}, {{"call", std::int64_t{0}}, {"sizes", std::vector<Expr>{b * Expr(4), Expr(7)}}});
+    const auto doubled = m.extern_step("test.double", {one}, {t}, {"d"},
+                                       {{"call", std::int64_t{0}}, {"sizes", std::vector<Expr>{b * Expr(4), Expr(7)}}});
     const ValueId last = m.kernel_step("last", {doubled[0], one}, t, kernel("k_ext2", "4*B", 2, "*out = a - b;"));
     const CompiledGraph g = m.make({last});
     DoublingHost host;
@@ -282,7 +292,7 @@ TEST(Call, ExternCallsGetSizesAndTheirResultsAreBroughtIntoLayout) {
   }
 }
 
-TEST(Call, WithoutAHostAnExternCallIsAnError) {
+TEST(RuntimeCall, WithoutAHostAnExternCallIsAnError) {
   Maker m;
   const Type t = f32({2, 2});
   const ValueId x = m.input("x", t);
@@ -296,7 +306,7 @@ TEST(Call, WithoutAHostAnExternCallIsAnError) {
   }
 }
 
-TEST(Call, APlanThatReadsTooEarlyIsRefused) {
+TEST(RuntimeCall, APlanThatReadsTooEarlyIsRefused) {
   Maker m;
   const Type t = f32({4});
   const ValueId x = m.input("x", t);
@@ -306,7 +316,7 @@ TEST(Call, APlanThatReadsTooEarlyIsRefused) {
   EXPECT_THROW(m.make({b}), Error);
 }
 
-TEST(Call, OneGraphServesManyThreads) {
+TEST(RuntimeCall, OneGraphServesManyThreads) {
   Maker m;
   m.g.size_params = {"B"};
   const Type t = f32({Expr::symbol("B")});

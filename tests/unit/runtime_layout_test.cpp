@@ -12,7 +12,7 @@ namespace {
 
 using Ints = std::vector<std::int64_t>;
 
-TEST(Layout, CopyTransposesAndKeepsBits) {
+TEST(RuntimeLayout, CopyTransposesAndKeepsBits) {
   // 2 x 3, from column-major to row-major, for each element size.
   const Ints sizes{2, 3};
   for (const int bytes : {1, 2, 4, 8}) {
@@ -25,7 +25,7 @@ TEST(Layout, CopyTransposesAndKeepsBits) {
   }
 }
 
-TEST(Layout, CopyReadsBackwardsAndBroadcasts) {
+TEST(RuntimeLayout, CopyReadsBackwardsAndBroadcasts) {
   const std::vector<float> in{1, 2, 3, 4};
   std::vector<float> out(4);
   copy_strided(Ints{4}, 4, in.data() + 3, Ints{-1}, out.data(), Ints{1});
@@ -35,14 +35,14 @@ TEST(Layout, CopyReadsBackwardsAndBroadcasts) {
   EXPECT_EQ(wide, (std::vector<float>{1, 1, 1, 2, 2, 2}));
 }
 
-TEST(Layout, CopyOfNothingTouchesNothing) {
+TEST(RuntimeLayout, CopyOfNothingTouchesNothing) {
   copy_strided(Ints{3, 0}, 4, nullptr, Ints{0, 1}, nullptr, Ints{0, 1});
   float in = 5, out = 0;
   copy_strided(Ints{}, 4, &in, Ints{}, &out, Ints{});
   EXPECT_EQ(out, 5);
 }
 
-TEST(Layout, ExtentAndOverlap) {
+TEST(RuntimeLayout, ExtentAndOverlap) {
   EXPECT_EQ(extent(Ints{2, 3}, Ints{10, 1}, 4), (10 + 2 + 1) * 4);
   EXPECT_EQ(extent(Ints{2, 0}, Ints{10, 1}, 4), 0);
   EXPECT_EQ(extent(Ints{}, Ints{}, 8), 8);
@@ -55,7 +55,7 @@ TEST(Layout, ExtentAndOverlap) {
   EXPECT_FALSE(overlapping(Ints{1, 3}, Ints{0, 1}));
 }
 
-TEST(Binding, SymbolsAreSolved) {
+TEST(RuntimeBinding, SymbolsAreSolved) {
   SymbolValues known;
   solve_symbols({Expr::parse("2*A + B"), Expr::parse("B"), Expr::parse("3")}, {10, 4, 3}, known);
   EXPECT_EQ(known, (SymbolValues{{"A", 3}, {"B", 4}}));

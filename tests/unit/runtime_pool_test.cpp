@@ -18,8 +18,9 @@ struct LimitGuard {
   ~LimitGuard() { set_pool_limit(before); }
 };
 
-TEST(Pool, BlocksAreAlignedAndLargeEnough) {
-  for (const std::size_t bytes : {0ul, 1ul, 63ul, 64ul, 65ul, 1024ul, 1025ul, 1280ul, 1281ul, 65536ul, 65537ul, (2ul << 20) - 1, 2ul << 20, (5ul << 20) + 1}) {
+TEST(RuntimePool, BlocksAreAlignedAndLargeEnough) {
+  for (const std::size_t bytes : {0ul, 1ul, 63ul, 64ul, 65ul, 1024ul, 1025ul, 1280ul, 1281ul, 65536ul, 65537ul, (2ul << 20) - 1,
+                                  2ul << 20, (5ul << 20) + 1}) {
     const StorageRef s = allocate(bytes);
     EXPECT_EQ(reinterpret_cast<std::uintptr_t>(s->data) % 64, 0u) << bytes;
     EXPECT_GE(s->bytes, bytes);
@@ -31,7 +32,7 @@ TEST(Pool, BlocksAreAlignedAndLargeEnough) {
   }
 }
 
-TEST(Pool, ABlockIsReused) {
+TEST(RuntimePool, ABlockIsReused) {
   for (const std::size_t bytes : {100ul, 100'000ul, 10'000'000ul}) {
     void* first = nullptr;
     {
@@ -43,7 +44,7 @@ TEST(Pool, ABlockIsReused) {
   }
 }
 
-TEST(Pool, AReferenceKeepsABlock) {
+TEST(RuntimePool, AReferenceKeepsABlock) {
   StorageRef a = allocate(1000);
   StorageRef b = a;
   void* const data = a->data;
@@ -53,7 +54,7 @@ TEST(Pool, AReferenceKeepsABlock) {
   EXPECT_EQ(b->data, data);
 }
 
-TEST(Pool, IdleBlocksStayUnderTheLimit) {
+TEST(RuntimePool, IdleBlocksStayUnderTheLimit) {
   const LimitGuard guard;
   empty_pool();
   const std::size_t base = pool_stats().mapped;
@@ -68,7 +69,7 @@ TEST(Pool, IdleBlocksStayUnderTheLimit) {
   EXPECT_EQ(pool_stats().idle, 0u);
 }
 
-TEST(Pool, ImpossibleSizesAreAnError) {
+TEST(RuntimePool, ImpossibleSizesAreAnError) {
   for (const std::size_t bytes : {std::size_t{1} << 45, std::size_t{1} << 47, ~std::size_t{0}}) {
     try {
       allocate(bytes);
@@ -79,7 +80,7 @@ TEST(Pool, ImpossibleSizesAreAnError) {
   }
 }
 
-TEST(Pool, ThreadsFreeEachOthersBlocks) {
+TEST(RuntimePool, ThreadsFreeEachOthersBlocks) {
   // Blocks made by one thread, written, checked and dropped by another.
   constexpr int kThreads = 4, kRounds = 500;
   std::vector<std::vector<StorageRef>> made(kThreads);
@@ -109,7 +110,7 @@ TEST(Pool, ThreadsFreeEachOthersBlocks) {
   empty_pool();
 }
 
-TEST(Pool, AForkedChildGoesOn) {
+TEST(RuntimePool, AForkedChildGoesOn) {
   const StorageRef before = allocate(100'000);
   std::memset(before->data, 7, 100);
   const pid_t child = fork();
