@@ -1,4 +1,4 @@
-"""`fuselab.compile`: graph texts and Python functions as fused kernels on NumPy arrays or anything with DLPack. No torch needed."""
+"""`fuselab.compile`: graph texts and Python functions as fused kernels on NumPy arrays or anything with DLPack, without torch."""
 
 import functools
 import inspect
@@ -81,15 +81,16 @@ class CompiledFunction:
             bound.apply_defaults()
             args, kwargs = bound.args, bound.kwargs
         leaves, structure = _flatten((args, kwargs))
-        arrays, symbols = [], {}
-        key = [structure]
+        arrays: list = []
+        symbols: dict = {}
+        parts: list = [structure]
         for leaf in leaves:
             if _is_array(leaf):
                 arrays.append(leaf)
-                key.append(_type_text(leaf, symbols) if self.dynamic else _core.describe(leaf))
+                parts.append(_type_text(leaf, symbols) if self.dynamic else _core.describe(leaf))
             else:
-                key.append((type(leaf), repr(leaf) if isinstance(leaf, float) else leaf))  # 0.0 == -0.0, nan != nan
-        key = tuple(key)
+                parts.append((type(leaf), repr(leaf) if isinstance(leaf, float) else leaf))  # 0.0 == -0.0, nan != nan
+        key = tuple(parts)
         try:
             entry = self.graphs.get(key)
         except TypeError:
@@ -119,7 +120,7 @@ class Entry:
         name = function.__name__ if function.__name__.isidentifier() else "function"
         trace = Trace(name)
         names = iter(_leaf_names(owner.signature, structure))
-        symbols = {}
+        symbols: dict = {}
         stand_ins = []
         for leaf in leaves:
             leaf_name = next(names)

@@ -254,7 +254,7 @@ def _attr_text(kind, value, what):
 
 
 class Value:
-    """A stand-in for an array while a function is traced: operators, the table's functions as methods, indexing, NumPy's ufuncs."""
+    """A stand-in for an array during tracing: operators, the table's functions as methods, indexing, NumPy's ufuncs."""
 
     def __init__(self, trace, name):
         self._trace, self._name = trace, name
@@ -325,6 +325,9 @@ class Value:
                 raise error("trace.index", f"an index of {item!r} is not supported: use whole numbers, slices, None and ...")
         return value
 
+    def __pos__(self):
+        return self
+
     def __matmul__(self, other):
         return _matmul(self._trace, self, other)
 
@@ -374,8 +377,6 @@ for _name in ("lt", "le", "gt", "ge", "eq", "ne"):
     setattr(Value, f"__{_name}__", _binary(_name))
 for _method, _name in {"neg": "neg", "abs": "abs", "invert": "bitwise_not"}.items():
     setattr(Value, f"__{_method}__", lambda self, _name=_name: self._trace.apply(_name, self))
-Value.__pos__ = lambda self: self
-Value.__hash__ = object.__hash__
 
 
 def _matmul(trace, a, b):
