@@ -44,8 +44,48 @@ class Lowerer {
     for (const std::string& s : g_.size_params) symbols.insert(s);
     k_.symbols.assign(symbols.begin(), symbols.end());
     finish_tree();
+    spread_constant_rows();
     verify(k_);
     return std::move(k_);
+  }
+
+  /// A reduction of something that is the same all along the row (a broadcast value, a row of one element) still runs over the
+  /// row: the value is chosen anew at every element by a condition on the index that always holds.
+  void spread_constant_rows() {
+    const auto inner = k_.inner_stmts();
+    const auto axis = std::find_if(k_.axes.begin(), k_.axes.end(), [](const Axis& a) { return a.role == Role::inner; });
+    if (axis == k_.axes.end()) return;
+    std::vector<Stmt> old;
+    old.swap(k_.stmts);
+    std::vector<int> place(old.size());
+    const auto push = [&](Stmt s) {
+      k_.stmts.push_back(std::move(s));
+      return static_cast<int>(k_.stmts.size()) - 1;
+    };
+    for (std::size_t i = 0; i < old.size(); ++i) {
+      Stmt s = std::move(old[i]);
+      for (int& a : s.args) {
+        const bool constant_row = s.kind == StmtKind::reduce && !inner[static_cast<std::size_t>(a)];
+        a = place[static_cast<std::size_t>(a)];
+        if (!constant_row) continue;
+        Stmt step, zero, inside, spread;
+        step.kind = StmtKind::index;
+        step.type = zero.type = DType::i64;
+        step.index.add(static_cast<int>(axis - k_.axes.begin()), 1);
+        zero.kind = StmtKind::constant;
+        zero.value = std::int64_t{0};
+        inside.op = "ge";
+        inside.type = DType::boolean;
+        inside.args = {push(step), push(zero)};
+        spread.op = "select";
+        spread.type = zero.type = k_.stmts[static_cast<std::size_t>(a)].type;
+        const int condition = push(inside);
+        spread.args = {condition, a, push(zero)};
+        for (Stmt* x : {&step, &zero, &inside, &spread}) x->node_op = s.node_op, x->node = s.node;
+        a = push(spread);
+      }
+      place[i] = push(std::move(s));
+    }
   }
 
   /// Where a SplitAxis request goes: the slot of the axis and its place there.

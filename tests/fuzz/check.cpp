@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <cstdlib>
+#include <fstream>
 
 #include "fuselab/core/error.h"
 #include "fuselab/graph/text.h"
@@ -103,6 +104,7 @@ std::string kind_of(const std::string& failure) { return failure.substr(0, failu
 std::string check(const Case& c, const CheckOptions& options) {
   std::string step = "verify";
   try {
+    if (const char* file = std::getenv("FUSELAB_FUZZ_LAST")) std::ofstream(file) << print_graph(c.graph);  // to find what crashed
     verify(c.graph);
     step = "text form";
     if (std::string bad = check_text(c); !bad.empty()) return bad;
