@@ -32,7 +32,7 @@ class Borrowed {
   void view_dlpack(PyObject* object, const std::string& what);
   void take(const DLTensor& t, const std::string& what);
 
-  Py_buffer buffer_{};
+  Py_buffer buffer_;  // valid when has_buffer_; not cleared, a call has a dozen of these
   bool has_buffer_ = false;
   PyObject* capsule_ = nullptr;
   static constexpr int kInline = 8;
