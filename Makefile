@@ -20,7 +20,7 @@ tsan:
 	@scripts/sanitize.sh tsan --gtest_filter='Cache*:Jit*:Threads*:Warn*:Runtime*:Pool*:Launch*'
 
 bench: setup
-	@.venv/bin/python bench/run.py
+	@.venv/bin/python bench/run.py --markdown docs/performance.md
 
 docs: setup
 	@scripts/docs.sh
