@@ -435,7 +435,9 @@ std::vector<Array> run_pointwise(const Graph& g, const Node& node, const std::ve
       r.lo -= slack;
       r.hi += slack;
     }
-    settle(rounding, is_cast ? 0.5 : op.ulp, r, undecided);
+    // The C library's function behind an fp64 value is off by as much as the kernel's.
+    const double own = compute == DType::f64 && op.ulp > 0.5 ? 1 : 0;
+    settle(rounding, is_cast ? 0.5 : op.ulp + own, r, undecided);
     if (is_cast && to_number && r.point())
       r.v = r.lo;  // the user's cast rounds (R2)
     else if (is_cast && to_number)
