@@ -48,7 +48,11 @@ View describe_view(const Graph& g, const Node& node) {
     const std::int64_t d = int_of(node.attrs, attr, 0);
     return static_cast<int>(d < 0 ? d + r : d);
   };
-  if (name == "reshape") {
+  if (name == "alias") {  // an order of the dimensions like any other
+    view.kind = ViewKind::permute;
+    view.dims.resize(rank);
+    std::iota(view.dims.begin(), view.dims.end(), 0);
+  } else if (name == "reshape") {
     view.kind = ViewKind::reshape;
   } else if (name == "expand") {
     view.kind = ViewKind::expand;

@@ -492,6 +492,7 @@ class Lowerer {
 }  // namespace
 
 Kernel lower(const Graph& fragment, const std::string& name) {
+  if (fragment.outputs.empty()) fail("kernel.unsupported", "kernel {}: its fragment returns nothing", name);
   Splits splits;
   for (int attempt = 0; attempt < 32; ++attempt) {
     Lowerer lowerer(fragment, name, splits);
