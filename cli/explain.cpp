@@ -38,7 +38,9 @@ Expr unfused_bytes(const Graph& g, const fuse::Step& step) {
   Expr sum = 0;
   for (NodeId n : step.nodes) {
     const Node& node = g.nodes[n];
-    if (node.op && (node.op->kind == ops::Kind::view || node.op->kind == ops::Kind::create)) continue;
+    const bool stored = std::find(step.outputs.begin(), step.outputs.end(), node.results[0]) != step.outputs.end();
+    if (node.op && node.op->kind == ops::Kind::create) continue;
+    if (node.op && node.op->kind == ops::Kind::view && !stored) continue;  // an alias; a stored one is a reshape that copies
     std::vector<ValueId> values = node.results;
     for (const Operand& arg : node.args) {
       if (const auto* v = std::get_if<ValueId>(&arg)) values.push_back(*v);
