@@ -129,44 +129,6 @@ FL_INLINE f32x16 fl_gelu_f32(f32x16 x) {
 }
 )fl",
        {"_scale"}},
-      // e^(-x^2) w Q(1 - w), w = 1 / (1 + 0.45 |x|), and 2 minus that for negative x. x^2 enters in two floats.
-      {"erfc",
-       DType::f32,
-       1,
-       "fl_erfc_f32",
-       R"fl(
-FL_INLINE f32x16 fl_erfc_f32(f32x16 x) {
-  f32x16 t = fl_abs(x);
-  t = t > 10.2f ? fl_f32(10.2f) : t;
-  f32x16 w = 1.0f / fl_fma(t, fl_f32(0.45f), fl_f32(1.0f));
-  f32x16 v = 0.45f * t * w;
-  f32x16 p = fl_fma(v, fl_f32(0x1.b3a300p-6f), fl_f32(-0x1.3f4642p-4f));
-  p = fl_fma(p, v, fl_f32(0x1.7b9a8ap-5f));
-  p = fl_fma(p, v, fl_f32(0x1.7be5bcp-6f));
-  p = fl_fma(p, v, fl_f32(0x1.ca4b52p-5f));
-  p = fl_fma(p, v, fl_f32(-0x1.6d7e00p-5f));
-  p = fl_fma(p, v, fl_f32(-0x1.d41490p-3f));
-  p = fl_fma(p, v, fl_f32(0x1.30e328p-5f));
-  p = fl_fma(p, v, fl_f32(0x1.d8b3b8p-1f));
-  p = fl_fma(p, v, fl_f32(-0x1.81ec1ep+0f));
-  p = fl_fma(p, v, fl_f32(0x1.000000p+0f));
-  p *= w;
-  f32x16 sq = t * t;
-  f32x16 shifted = fl_fma(sq, fl_f32(-0x1.715476p+0f), fl_f32(0x1.8p23f));
-  f32x16 k = shifted - 0x1.8p23f;
-  f32x16 r = k * -0x1.62e400p-1f - sq;
-  r = fl_fma(k, fl_f32(-0x1.7f7d1cp-20f), r) - fl_fma(t, t, -sq);
-  f32x16 e = fl_fma(r, fl_f32(0x1.6d5f60p-10f), fl_f32(0x1.123c22p-7f));
-  e = fl_fma(e, r, fl_f32(0x1.5554d8p-5f));
-  e = fl_fma(e, r, fl_f32(0x1.55548ep-3f));
-  e = fl_fma(e, r, fl_f32(0.5f));
-  e = fl_fma(fl_fma(r * r, e, r), p, p);
-  f32x16 y = e * fl_float((fl_bits(shifted) << 23) + 0x3f800000);
-  if (fl_any(t > 9.1f)) y = t > 9.1f ? fl_scale_f32(e, fl_f32(0.0f), fl_bits(shifted) - 0x4b400000) : y;
-  return x < 0.0f ? 2.0f - y : y;
-}
-)fl",
-       {"_scale"}},
   };
   return group;
 }
