@@ -16,9 +16,9 @@ int main(int argc, char** argv) {
     for (int i = 1; i < argc; ++i) chosen = chosen || f->name == argv[i];
     if (!chosen) continue;
     wanted.emplace_back(f->name, f->type);
-    const std::string type(name(f->type));
+    const std::string suffix(name(f->type)), type = f->type == DType::f64 ? "f64" : "f32";
     const std::string call = f->args == 1 ? "(x)" : "(x, *(const V*)(b + i))";
-    loops += "extern \"C\" void run_" + std::string(f->name) + "_" + type + "(const " + type + "* a, const " + type + "* b, " +
+    loops += "extern \"C\" void run_" + std::string(f->name) + "_" + suffix + "(const " + type + "* a, const " + type + "* b, " +
              type + "* y, long n) {\n  typedef " + type +
              "x16 V __attribute__((aligned(4)));\n  for (long i = 0; i < n; i += 16) {\n    " + type +
              "x16 x = *(const V*)(a + i);\n    *(V*)(y + i) = " + std::string(f->symbol) + call + ";\n  }\n}\n";

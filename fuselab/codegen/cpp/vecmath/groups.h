@@ -17,5 +17,6 @@ const Group& f64_logarithms();
 const Group& f64_trigonometric();
 const Group& f64_error_functions();
 const Group& roots();
+const Group& low_precision();
 
 }  // namespace fuselab::codegen::vecmath

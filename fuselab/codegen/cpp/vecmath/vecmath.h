@@ -16,14 +16,17 @@ namespace fuselab::codegen::vecmath {
 /// One function's text. It defines `static inline V symbol(V x [, V y])`, V = f32x16 or f64x16.
 struct Function {
   std::string_view name;                ///< "exp": the kernel primitive's name; helpers begin with '_'
-  DType type;                           ///< f32 or f64
+  DType type;                           ///< f32 or f64; f16, bf16: see find()
   int args;                             ///< 1 or 2
   std::string_view symbol;              ///< "fl_exp_f32"
   std::string_view text;                ///< the definition alone; needs prelude() and everything in `needs` before it
   std::vector<std::string_view> needs;  ///< names of functions and helpers it calls, each "exp" (same type) or "exp:f64"
 };
 
-/// The function of that name, or nullptr. f16 and bf16 have none: they compute in f32.
+/// The function of that name, or nullptr. For f16 (bf16) only the functions exist whose f32 result, rounded to f16, would miss
+/// the correctly rounded value for some f16 input: the returned one takes and gives f32x16 like the f32 function, and never
+/// misses. Use it where the argument is an f16 value and the result is stored as f16; use the f32 function where this gives
+/// nullptr.
 const Function* find(std::string_view name, DType type);
 
 /// All functions that a kernel may call (helpers excluded), sorted by type, then name.
