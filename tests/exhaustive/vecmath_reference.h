@@ -3,6 +3,7 @@
 #pragma once
 #include <mpfr.h>
 
+#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
@@ -130,6 +131,25 @@ inline double rounded(const Format& f, mpfr_srcptr v) {
   return std::fabs(d) > f.largest ? std::copysign(INFINITY, d) : d;
 }
 
+inline double rounded(const Format& f, double v) {
+  if (!std::isfinite(v) || v == 0) return v;
+  int exponent;
+  std::frexp(v, &exponent);
+  const int place = last_place(f, exponent);
+  const double d = std::ldexp(std::nearbyint(std::ldexp(v, -place)), place);
+  return std::fabs(d) > f.largest ? std::copysign(INFINITY, d) : d == 0 ? std::copysign(0.0, v) : d;
+}
+
+/// The function's value rounded to the format: by the fast reference where its error cannot matter, by MPFR elsewhere.
+inline double rounded_value(const Reference& r, const Format& f, double x) {
+  const double fast = r.fast(x, x), low = rounded(f, fast * (1 - 0x1p-40)), high = rounded(f, fast * (1 + 0x1p-40));
+  if (low == high && low != 0 && std::isfinite(low) && std::fabs(fast) > 1e-290) return low;
+  const Number a(x);
+  Number exact;
+  r.exact(exact.value, a.value, a.value);
+  return rounded(f, exact.value);
+}
+
 /// |y - exact| in last places of the exact value.
 inline double error_ulp(const Format& f, double y, mpfr_srcptr exact) {
   Number d(y);
@@ -138,10 +158,11 @@ inline double error_ulp(const Format& f, double y, mpfr_srcptr exact) {
   mpfr_mul_2si(d.value, d.value, -place, MPFR_RNDN);
   return std::fabs(mpfr_get_d(d.value, MPFR_RNDN));
 }
-inline double error_ulp(const Format& f, double y, double exact) {
-  int exponent = f.least + f.bits;
-  if (exact != 0) std::frexp(exact, &exponent);
-  return std::ldexp(std::fabs(y - exact), -last_place(f, exponent));
+inline double error_ulp(const Format& f, double y,
+                        double exact) {  // f32 or shorter: |exact| and the last place are normal doubles
+  const int exponent = static_cast<int>(std::bit_cast<std::uint64_t>(exact) >> 52 & 0x7ff) - 1022;
+  const auto places = static_cast<std::uint64_t>(1023 - last_place(f, exponent));
+  return std::fabs(y - exact) * std::bit_cast<double>(places << 52);
 }
 
 }  // namespace vecmath_reference
