@@ -1,4 +1,4 @@
-"""What is measured: (class, name, a function that makes (fn, inputs)). Training cases return a loss; its gradients are part of the time."""
+"""What is measured: (class, name, a function that makes (fn, inputs)). Training cases include the gradients of their parameters."""
 import torch
 from torch.nn import functional
 
@@ -33,7 +33,8 @@ class Mlp(torch.nn.Module):
 class Attention(torch.nn.Module):
     def __init__(self, width=256, heads=4):
         super().__init__()
-        self.norm, self.qkv, self.out, self.heads = torch.nn.LayerNorm(width), torch.nn.Linear(width, 3 * width), torch.nn.Linear(width, width), heads
+        self.norm, self.heads = torch.nn.LayerNorm(width), heads
+        self.qkv, self.out = torch.nn.Linear(width, 3 * width), torch.nn.Linear(width, width)
 
     def forward(self, x):
         batch, tokens, width = x.shape
@@ -50,23 +51,24 @@ def layer(x, w, b):
     return functional.layer_norm(x, x.shape[-1:], w, b)
 
 
+BF16, F16 = torch.bfloat16, torch.float16
 CASES = [
     ("pointwise", "(x + y).abs() f32 64 Ki", lambda: (lambda x, y: (x + y).abs(), (randn(64 * KI), randn(64 * KI)))),
     ("pointwise", "ten operators f32 64 Ki", lambda: (chain, (randn(64 * KI), randn(64 * KI)))),
-    ("pointwise", "ten operators bf16 64 Ki", lambda: (chain, (randn(64 * KI, dtype=torch.bfloat16), randn(64 * KI, dtype=torch.bfloat16)))),
+    ("pointwise", "ten operators bf16 64 Ki", lambda: (chain, (randn(64 * KI, dtype=BF16), randn(64 * KI, dtype=BF16)))),
     ("pointwise", "gelu f32 256 Ki", lambda: (functional.gelu, (randn(256 * KI),))),
-    ("pointwise", "gelu f16 256 Ki", lambda: (functional.gelu, (randn(256 * KI, dtype=torch.float16),))),
-    ("pointwise", "silu(x) * y bf16 256 Ki", lambda: (lambda x, y: functional.silu(x) * y,
-                                                     (randn(256 * KI, dtype=torch.bfloat16), randn(256 * KI, dtype=torch.bfloat16)))),
+    ("pointwise", "gelu f16 256 Ki", lambda: (functional.gelu, (randn(256 * KI, dtype=F16),))),
+    ("pointwise", "silu(x) * y bf16 256 Ki",
+     lambda: (lambda x, y: functional.silu(x) * y, (randn(256 * KI, dtype=BF16), randn(256 * KI, dtype=BF16)))),
     ("pointwise", "tanh(x + row) f32 512 x 512", lambda: (lambda x, r: torch.tanh(x + r), (randn(512, 512), randn(512)))),
     ("pointwise", "mish of a transposed f32 512 x 512", lambda: (functional.mish, (randn(512, 512).t(),))),
     ("pointwise", "(x + y).abs() f32 16 Mi, from memory", lambda: (lambda x, y: (x + y).abs(), (randn(16 * MI), randn(16 * MI)))),
     ("reduce", "softmax f32 256 x 1024", lambda: (lambda x: x.softmax(-1), (randn(256, 1024),))),
-    ("reduce", "softmax bf16 256 x 1024", lambda: (lambda x: x.softmax(-1), (randn(256, 1024, dtype=torch.bfloat16),))),
+    ("reduce", "softmax bf16 256 x 1024", lambda: (lambda x: x.softmax(-1), (randn(256, 1024, dtype=BF16),))),
     ("reduce", "layer_norm f32 256 x 768", lambda: (layer, (randn(256, 768), randn(768), randn(768)))),
     ("reduce", "add, layer_norm, gelu f32 256 x 768", lambda: (lambda x, r, w, b: functional.gelu(layer(x + r, w, b)),
                                                                (randn(256, 768), randn(256, 768), randn(768), randn(768)))),
-    ("reduce", "rms_norm bf16 256 x 1024", lambda: (rms, (randn(256, 1024, dtype=torch.bfloat16), randn(1024, dtype=torch.bfloat16)))),
+    ("reduce", "rms_norm bf16 256 x 1024", lambda: (rms, (randn(256, 1024, dtype=BF16), randn(1024, dtype=BF16)))),
     ("reduce", "sum of rows f32 512 x 1024", lambda: (lambda x: x.sum(1), (randn(512, 1024),))),
     ("reduce", "sum over the first dim f32 512 x 1024", lambda: (lambda x: x.sum(0), (randn(512, 1024),))),
     ("reduce", "var_mean f32 256 x 1024", lambda: (lambda x: torch.var_mean(x, 1), (randn(256, 1024),))),

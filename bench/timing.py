@@ -12,7 +12,7 @@ def once(fn, repeats):
 
 
 def by_turns(functions, seconds=0.6, least=5):
-    """Medians in seconds, one per function. Each round calls every function for a few milliseconds; rounds go on for `seconds` per function."""
+    """Medians in seconds, one per function. A round calls each for a few milliseconds; rounds go on for `seconds` per function."""
     for fn in functions:
         fn()
     repeats = [max(1, math.ceil(0.004 / max(once(fn, 1), 1e-9))) for fn in functions]

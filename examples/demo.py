@@ -60,7 +60,7 @@ def errors(got, reference):
 
 def check_script(script):
     """Runs one kernel's own script; its output, and whether it exited 0."""
-    done = subprocess.run([sys.executable, script.name, "--check"], cwd=script.parent, capture_output=True, text=True)
+    done = subprocess.run([sys.executable, script.name, "--check"], cwd=script.parent, capture_output=True, text=True, check=False)
     return script, done.returncode, done.stdout + done.stderr
 
 
@@ -95,7 +95,7 @@ def demo(args, debug):
 
     torch.set_num_threads(args.threads)
     torch.manual_seed(0)
-    step(f"fuselab {fuselab.__version__}, PyTorch {torch.__version__}, {args.threads} threads; making the model (random weights)")
+    step(f"fuselab {fuselab.__version__}, PyTorch {torch.__version__}, {args.threads} threads; making the model, random weights")
     model = LanguageModel(layers=args.layers).eval().requires_grad_(False)
     ids = torch.randint(0, 50257, (1, args.tokens))
     parameters = sum(p.numel() for p in model.parameters())
@@ -132,8 +132,10 @@ def demo(args, debug):
     table(["kernel", "per call", "what it fused", "compile ms"], rows)
     stats = fuselab.harness_stats()
     say()
-    say(f"  {len(rows)} kernels in {len(graphs)} graph, {uses} launches and {stats['externs']} calls of PyTorch's matmul and alike per run")
-    say(f"  first call {first_call:.2f} s, of which fuselab {timing['total'] / 1e3:.2f} s (the rest is PyTorch's own tracing and one run)")
+    say(f"  {len(rows)} kernels in {len(graphs)} graph, {uses} launches and {stats['externs']} calls of PyTorch's matmul and alike "
+        "per run")
+    say(f"  first call {first_call:.2f} s, of which fuselab {timing['total'] / 1e3:.2f} s (the rest is PyTorch's own tracing and "
+        "one run)")
     if stats["fallbacks"]:
         for reason, count in stats["fallback_reasons"].items():
             say(f"  left to PyTorch, {count}x: {reason}")
@@ -145,8 +147,8 @@ def demo(args, debug):
             for name, ms, got in (("eager", eager_ms, eager), ("fuselab", fused_ms, fused))]
     table([f"{args.tokens} tokens, {args.dtype}", "ms per call", "largest error", "RMS error"], rows)
     eager_rms, fused_rms = errors(eager, reference)[1], errors(fused, reference)[1]
-    say(f"  {eager_ms / fused_ms:.2f} times eager's speed; errors against float64, as parts of the largest logit; fuselab's RMS error is "
-        f"{fused_rms / eager_rms:.2f} of eager's")
+    say(f"  {eager_ms / fused_ms:.2f} times eager's speed; errors against float64, as parts of the largest logit; fuselab's RMS "
+        f"error is {fused_rms / eager_rms:.2f} of eager's")
     say()
     return check_kernels(debug)
 
@@ -162,7 +164,8 @@ def check_kernels(debug):
     if not scripts:
         step("no kernel left a script")
         return 1
-    step(f"{len(scripts) - len(failed)} of {len(scripts)} kernels passed the check against PyTorch eager, their recompiled fragment and float64")
+    step(f"{len(scripts) - len(failed)} of {len(scripts)} kernels passed: against PyTorch eager, their recompiled fragment and "
+         "float64")
     return 1 if failed else 0
 
 

@@ -33,7 +33,8 @@ def prose(text):
 def main():
     unit = "\n".join(p.read_text(encoding="utf-8") for p in ROOT.glob("tests/unit/*.cpp"))
     cpp_tests = {f"{a}.{b}" for a, b in re.findall(r"\b(?:TEST|TEST_F|TEST_P|RC_GTEST_PROP)\(\s*(\w+),\s*(\w+)", unit)}
-    python_tests = set(re.findall(r"def (test_\w+)\(", "\n".join(p.read_text(encoding="utf-8") for p in ROOT.glob("tests/python/**/*.py"))))
+    python = "\n".join(p.read_text(encoding="utf-8") for p in ROOT.glob("tests/python/**/*.py"))
+    python_tests = set(re.findall(r"def (test_\w+)\(", python))
     wrong = []
     for page in PAGES:
         text = page.read_text(encoding="utf-8")

@@ -22,5 +22,6 @@ else
 fi
 
 echo "== Python tests"
+export FUSELAB_PROGRAM=$PWD/.venv/bin/fuselab  # what is installed, not another build
 .venv/bin/python -m pytest -q tests/python || status=1
 exit $status

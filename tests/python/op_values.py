@@ -211,7 +211,9 @@ def reduce_cases(row, rng):
 
 
 def main(table_file, out_file):
-    rows, rng, cases, missing = json.load(open(table_file)), random.Random(1), [], []
+    with open(table_file) as f:
+        rows = json.load(f)
+    rng, cases, missing = random.Random(1), [], []
     for row in rows:
         if row["kind"] not in ("pointwise", "reduce") or row["lower"] == "-" or row["name"] in ("cast", "copy"):
             continue

@@ -5,8 +5,9 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-import fuselab  # noqa: E402
 from torch.utils._pytree import tree_leaves  # noqa: E402
+
+import fuselab  # noqa: E402
 
 
 @pytest.fixture(autouse=True)
@@ -137,7 +138,7 @@ def test_buffers_and_running_statistics():
     mine = Counter()
     theirs = copy.deepcopy(mine)
     compiled = torch.compile(mine, backend="fuselab")
-    for i in range(3):
+    for _ in range(3):
         x = torch.randn(5, 4)
         same(compiled(x), theirs(x))
     same(list(mine.buffers()), list(theirs.buffers()))

@@ -4,7 +4,8 @@ import pytest
 pytest.importorskip("torch")
 sympy = pytest.importorskip("sympy")
 
-from hypothesis import given, settings, strategies as st  # noqa: E402
+from hypothesis import given, settings  # noqa: E402
+from hypothesis import strategies as st
 from torch.utils._sympy.functions import FloorDiv, Max, Min, Mod, PythonMod  # noqa: E402
 
 from fuselab.torch.exprs import Unsupported, size_text  # noqa: E402

@@ -5,6 +5,7 @@ of the finishing function, all plain data; the callable is built from them, in t
 """
 import dataclasses
 import logging
+from typing import Any
 
 import torch
 from torch._inductor.output_code import OutputCode
@@ -23,7 +24,7 @@ class CompiledGraph(OutputCode):
     options: dict
     counts: dict
     direct: bool = False      # may be called without AOTAutograd's runtime wrapper
-    call: object = None       # the callable: positional arguments in, tuple out
+    call: Any = None       # the callable: positional arguments in, tuple out
 
     def __post_init__(self):
         self._boxed_call = True  # on the instance: AOTAutograd's wrappers copy the dictionary
@@ -83,7 +84,7 @@ def kernel_count(core):
 class FallbackGraph(OutputCode):
     """A graph that runs in PyTorch, operator by operator, because of `reason`. Not cached."""
 
-    call: object
+    call: Any
     reason: str
 
     def __post_init__(self):

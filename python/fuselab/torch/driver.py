@@ -7,13 +7,14 @@ import logging
 import re
 
 import torch
-from torch.utils._python_dispatch import _disable_current_modes
 from torch._dynamo.utils import counters, flatten_graph_inputs
 from torch._functorch import config as functorch_config
-from torch._functorch.aot_autograd import aot_module_simplified
 from torch._functorch._aot_autograd.schemas import OutputType, SerializableAOTDispatchCompiler
+from torch._functorch.aot_autograd import aot_module_simplified
+from torch.utils._python_dispatch import _disable_current_modes
 
-from . import cache, compiled, decompositions, options as option_module
+from . import cache, compiled, decompositions
+from . import options as option_module
 from .lowering import WholeGraph, lower
 
 log = logging.getLogger("fuselab")
@@ -59,7 +60,7 @@ class Job:
 
         if self.options.get("partition") == "no-recompute":
             return partitioners.default_partition
-        return lambda joint, inputs, **kw: partitioners.min_cut_rematerialization_partition(joint, inputs, **kw)
+        return partitioners.min_cut_rematerialization_partition
 
     def forward(self, gm, inputs):
         return self.compile(gm, "forward")

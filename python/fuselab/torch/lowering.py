@@ -160,7 +160,6 @@ class _Lowering:
     # -------------------------------------------------------------- nodes
 
     def emit(self, node):
-        val = node.meta.get("val")
         if node.op == "get_attr":
             tensor = getattr(self.gm, node.target)
             if not isinstance(tensor, torch.Tensor) or type(tensor) is not torch.Tensor and not isinstance(tensor, torch.nn.Parameter):

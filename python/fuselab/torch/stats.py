@@ -42,7 +42,8 @@ def record(counts):
 def reset():
     global graphs, kernels, fallbacks, externs
     graphs = kernels = fallbacks = externs = 0
-    lowered.clear(), reasons.clear()
+    lowered.clear()
+    reasons.clear()
 
 
 def report():
