@@ -25,6 +25,17 @@ Ball ball_of(const Array& a, std::int64_t i, DType compute) {
   return b;
 }
 
+IntBall int_ball_of(const Array& a, std::int64_t i, DType t) {
+  const auto at = static_cast<std::size_t>(i);
+  if (!is_float(a.dtype)) return {wrap(t, (*a.iv)[at]), wrap(t, (*a.ilo)[at]), wrap(t, (*a.ihi)[at])};
+  const auto converted = [&](double x) -> std::int64_t { return is_bool(t) ? x != 0 : wrap(t, truncate_to_int(x)); };
+  const IntBall b{converted((*a.v)[at]), converted((*a.lo)[at]), converted((*a.hi)[at])};
+  // Ends that wrapped, or an interval around 0 seen as bool, say nothing.
+  const bool point = (*a.lo)[at] == (*a.hi)[at];
+  if (!point && (is_bool(t) || b.lo > b.hi)) return {b.v, int_min(t), int_max(t)};
+  return b;
+}
+
 double number_as(const Scalar& s, DType compute) {
   return round_to(compute, std::visit([](auto value) { return static_cast<double>(value); }, s));
 }

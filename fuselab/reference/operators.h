@@ -22,6 +22,11 @@ std::vector<Array> run_view(const Graph& g, const Node& node, const std::vector<
 
 /// The element as floats of `compute` see it: integers converted, wider floats rounded.
 Ball ball_of(const Array& a, std::int64_t i, DType compute);
+/// The element as integers of dtype `t` see it: v, lo and hi wrapped; floats truncated, for bool whether not 0.
+struct IntBall {
+  std::int64_t v, lo, hi;
+};
+IntBall int_ball_of(const Array& a, std::int64_t i, DType t);
 double number_as(const Scalar& s, DType compute);
 /// An element of a decision's argument: rounded to its own low-precision dtype first (R3).
 void round_for_decision(DType own, Ball& b);

@@ -306,11 +306,10 @@ Array run_integers(const Node& node, const Type& type, const std::vector<Source>
     bool open = false, narrow = true;
     for (std::size_t k = 0; k < in.size(); ++k) {
       const Source& s = in[k];
-      const auto at = static_cast<std::size_t>(s.place(i));
-      const auto widened = [&](std::int64_t v) { return wrap(arguments, v); };
-      x[k] = s.array ? widened((*s.array->iv)[at]) : s.integer;
-      lo[k] = s.array ? widened((*s.array->ilo)[at]) : s.integer;
-      hi[k] = s.array ? widened((*s.array->ihi)[at]) : s.integer;
+      const IntBall b = s.array ? int_ball_of(*s.array, s.place(i), arguments) : IntBall{s.integer, s.integer, s.integer};
+      x[k] = b.v;
+      lo[k] = b.lo;
+      hi[k] = b.hi;
       open = open || lo[k] != hi[k];
       narrow = narrow && hi[k] >= lo[k] && static_cast<std::uint64_t>(hi[k]) - static_cast<std::uint64_t>(lo[k]) <= 1;
     }

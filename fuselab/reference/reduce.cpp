@@ -159,9 +159,8 @@ std::vector<Array> run_integer_rows(const Node& node, const Setup& s, const Attr
           rows[k][j] = in.integer;
           continue;
         }
-        const auto at = static_cast<std::size_t>(in.places[static_cast<std::size_t>(row * n) + j]);
-        const Shared<std::int64_t>& source = which == 0 ? in.array->iv : which < 0 ? in.array->ilo : in.array->ihi;
-        rows[k][j] = wrap(arguments, (*source)[at]);
+        const IntBall b = int_ball_of(*in.array, in.places[static_cast<std::size_t>(row * n) + j], arguments);
+        rows[k][j] = which == 0 ? b.v : which < 0 ? b.lo : b.hi;
       }
       spans.emplace_back(rows[k].data(), in.present ? length : 0);
     }
