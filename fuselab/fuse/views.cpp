@@ -68,11 +68,7 @@ View describe_view(const Graph& g, const Node& node) {
   } else if (name == "squeeze") {
     view.kind = ViewKind::squeeze;
     const auto& sizes = g.values[std::get<ValueId>(node.args[0])].type.sizes;
-    std::vector<int> dims = dims_of(node.attrs, "dims", rank);
-    if (dims.empty()) {
-      dims.resize(rank);
-      std::iota(dims.begin(), dims.end(), 0);
-    }
+    const std::vector<int> dims = dims_of(node.attrs, "dims", rank);
     for (int d : dims) {
       if (d >= 0 && d < rank && sizes[d].is(1)) view.dims.push_back(d);
     }

@@ -81,6 +81,19 @@ void check_dtypes(const Graph& g, const Node& n) {
       fail("graph.dtype", "{}: the condition is {}, but must be bool; compare with `ne(x, 0)`", n.op->name, name(c->dtype));
     }
   }
+  if (n.op->kind == ops::Kind::pointwise && n.op->type == TypeRule::first) {
+    for (std::size_t i = 1; i < n.args.size(); ++i) {  // masked_fill takes its value's kind from what it fills
+      const Type* a = tensor(g, n, i);
+      const auto* s = std::get_if<Scalar>(&n.args[i]);
+      if (a == nullptr && s == nullptr) continue;
+      const DType own = a != nullptr ? a->dtype : number_type(*s);
+      const DType t = first_tensor(g, n).dtype;
+      if (category(own) > category(t)) {
+        fail("graph.dtype", "{}: argument '{}' is {} and cannot be put into {}; cast one of them", n.op->name, n.op->args[i].name,
+             name(own), name(t));
+      }
+    }
+  }
   if (n.op->kind != ops::Kind::pointwise && n.op->kind != ops::Kind::reduce) return;
   const DType t = argument_type(g, n);
   if (!ops::has_meaning(*n.op, t)) {

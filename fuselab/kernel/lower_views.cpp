@@ -128,7 +128,7 @@ std::vector<Index> through_view(const Graph& g, const Node& n, const std::vector
     return out;
   }
   if (op == "squeeze") {
-    std::vector<bool> gone(rank, !has_attr(n, "dims") || ints_attr(n, "dims").empty());
+    std::vector<bool> gone(rank, false);
     if (has_attr(n, "dims"))
       for (auto d : ints_attr(n, "dims")) gone[wrap(d, rank)] = true;
     for (std::size_t d = 0, k = 0; d < rank; ++d)
