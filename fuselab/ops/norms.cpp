@@ -124,8 +124,8 @@ void add_norms(std::vector<Op>& t) {
         normalise(a, r[0], m, rstd);
         r[1][0] = static_cast<double>(m.mean);
         r[2][0] = rstd;
-        r[3][0] = a[3][0] * (1 - momentum) + static_cast<double>(m.mean) * momentum;
-        r[4][0] = a[4][0] * (1 - momentum) + m.variance(n - 1) * momentum;
+        r[3][0] = at_or(a[3], 0, kNan) * (1 - momentum) + static_cast<double>(m.mean) * momentum;
+        r[4][0] = at_or(a[4], 0, kNan) * (1 - momentum) + m.variance(n - 1) * momentum;
       })
       .aten("_native_batch_norm_legit_functional.default[training=true]")
       .aten_ignored("training")

@@ -84,8 +84,8 @@ void add_reductions(std::vector<Op>& t) {
       .type(TypeRule::first)
       .lower("rmax(self)")
       .lower_bool("rany(self)")
-      .fp64_row([](DRows a, DOut r, A) { r[0][0] = a[0][largest(a[0])]; })
-      .exact_row([](IRows a, IOut r, A) { r[0][0] = a[0][largest(a[0])]; })
+      .fp64_row([](DRows a, DOut r, A) { r[0][0] = at_or(a[0], largest(a[0]), -kInf); })
+      .exact_row([](IRows a, IOut r, A) { r[0][0] = a[0].empty() ? 0 : a[0][largest(a[0])]; })
       .ulp(0)
       .monotone()
       .aten("amax.default, max.default")
@@ -95,8 +95,8 @@ void add_reductions(std::vector<Op>& t) {
       .type(TypeRule::first)
       .lower("rmin(self)")
       .lower_bool("rall(self)")
-      .fp64_row([](DRows a, DOut r, A) { r[0][0] = a[0][smallest(a[0])]; })
-      .exact_row([](IRows a, IOut r, A) { r[0][0] = a[0][smallest(a[0])]; })
+      .fp64_row([](DRows a, DOut r, A) { r[0][0] = at_or(a[0], smallest(a[0]), kInf); })
+      .exact_row([](IRows a, IOut r, A) { r[0][0] = a[0].empty() ? 0 : a[0][smallest(a[0])]; })
       .ulp(0)
       .monotone()
       .aten("amin.default, min.default")
@@ -107,12 +107,12 @@ void add_reductions(std::vector<Op>& t) {
       .lower_bool("rany(self), rargmax(cast_u8(self))")
       .fp64_row([](DRows a, DOut r, A) {
         const std::size_t i = largest(a[0]);
-        r[0][0] = a[0][i];
+        r[0][0] = at_or(a[0], i, kNan);
         r[1][0] = static_cast<double>(i);
       })
       .exact_row([](IRows a, IOut r, A) {
         const std::size_t i = largest(a[0]);
-        r[0][0] = a[0][i];
+        r[0][0] = a[0].empty() ? 0 : a[0][i];
         r[1][0] = static_cast<std::int64_t>(i);
       })
       .names("", "ArgMaxWithValue", "ArgMaxWithValue")
@@ -122,12 +122,12 @@ void add_reductions(std::vector<Op>& t) {
       .lower_bool("rall(self), rargmin(cast_u8(self))")
       .fp64_row([](DRows a, DOut r, A) {
         const std::size_t i = smallest(a[0]);
-        r[0][0] = a[0][i];
+        r[0][0] = at_or(a[0], i, kNan);
         r[1][0] = static_cast<double>(i);
       })
       .exact_row([](IRows a, IOut r, A) {
         const std::size_t i = smallest(a[0]);
-        r[0][0] = a[0][i];
+        r[0][0] = a[0].empty() ? 0 : a[0][i];
         r[1][0] = static_cast<std::int64_t>(i);
       })
       .names("", "ArgMinWithValue", "ArgMinWithValue")
