@@ -95,6 +95,8 @@ class Check {
     const Type& from = g_.values[std::get<ValueId>(g_.nodes[n].args[0])].type;
     const Type& to = g_.values[g_.nodes[n].results[0]].type;
     switch (view.kind) {
+      case ViewKind::same:
+        return true;
       case ViewKind::permute: {
         std::vector<Dim> out;
         for (int d : view.dims) out.push_back(dims[d]);

@@ -21,6 +21,8 @@ Info::Info(const Graph& graph, const Options& options) : g(graph) {
   exposed.assign(g.values.size(), false);
   for (ValueId v : g.outputs) exposed[root(v)] = true;
   for (const Node& node : g.nodes) {
+    if (role[node.id] == Role::view && view[node.id].kind == ViewKind::other)
+      exposed[root(std::get<ValueId>(node.args[0]))] = true;
     if (role[node.id] == Role::unused || role[node.id] == Role::view) continue;
     for (ValueId v : tensor_operands(node)) {
       std::vector<NodeId>& list = readers[root(v)];

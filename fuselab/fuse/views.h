@@ -6,7 +6,7 @@
 
 namespace fuselab::fuse {
 
-enum class ViewKind : std::uint8_t { reshape, expand, permute, squeeze, unsqueeze, slice, select, other };
+enum class ViewKind : std::uint8_t { same, reshape, expand, permute, squeeze, unsqueeze, slice, select, other };
 
 /// A view node reduced to what fusing needs.
 struct View {

@@ -287,6 +287,17 @@ TEST(FusePlan, ViewsOfInputsAreFree) {
   EXPECT_EQ(p.kernel(0).inputs.size(), 1u);
 }
 
+TEST(FusePlan, AnAliasThatLeavesTheGraphIsStored) {
+  const Planned p = plan_of(R"(graph g(x: f32[64]) {
+    a = exp(x)
+    b = alias(a)
+    c = mul(b, 2.0)
+    return b, c
+  })");
+  EXPECT_EQ(p.kernels(), 1);
+  EXPECT_EQ(p.names(p.kernel(0).outputs), (std::set<std::string>{"a", "c"}));
+}
+
 TEST(FusePlan, AViewOfAStoredValueIsAStep) {
   const Planned p = plan_of(R"(graph g(x: f32[64, 96]) {
     a = exp(x)
