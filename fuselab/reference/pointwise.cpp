@@ -89,7 +89,7 @@ class Evaluation {
     std::size_t n = 0;
     for (std::size_t k = 0; k < count_; ++k) {
       x[k] = args[k].lo;
-      if (!args[k].point()) open[n++] = k;
+      if (!args[k].point() || zero_of_either_sign(args[k])) open[n++] = k;
     }
     if (n == 0) {
       lo = hi = call(x);
@@ -99,13 +99,22 @@ class Evaluation {
     high_ = -kInfinity;
     margin_ = 0;
     nans_ = numbers_ = 0;
+    minus_zero_ = plus_zero_ = false;
     sample(x, open, n);
     if (numbers_ == 0) {
-      lo = hi = std::nan("");
+      // NaN at every sample is proof only where no argument is open without limit.
+      bool limited = true;
+      for (std::size_t j = 0; j < n; ++j) limited = limited && std::isfinite(args[open[j]].lo) && std::isfinite(args[open[j]].hi);
+      for (std::size_t k = 0; k < count_; ++k) limited = limited || std::isnan(args[k].lo);
+      lo = std::nan("");
+      hi = limited ? lo : kInfinity;
       return;
     }
     lo = nans_ > 0 ? std::nan("") : low_ - margin_;
     hi = high_ + margin_;
+    // Both signs of zero stay visible: dividing by one of them gives the other infinity.
+    if (lo == 0) lo = minus_zero_ ? -0.0 : 0.0;
+    if (hi == 0) hi = plus_zero_ ? 0.0 : -0.0;
   }
   /// All results at the ends, at 0 inside an interval and where two intervals overlap: what a comparison can hang on.
   bool agrees(double& result) {
@@ -114,7 +123,7 @@ class Evaluation {
     bool open = false;
     for (std::size_t k = 0; k < count_; ++k) {
       choices[k] = {args[k].lo};
-      if (args[k].point()) continue;
+      if (args[k].point() && !zero_of_either_sign(args[k])) continue;
       open = true;
       choices[k].push_back(args[k].hi);
       if (args[k].lo < 0 && args[k].hi > 0) choices[k].push_back(0);
@@ -151,8 +160,10 @@ class Evaluation {
       ++numbers_;
       low_ = std::min(low_, y);
       high_ = std::max(high_, y);
+      if (y == 0) (std::signbit(y) ? minus_zero_ : plus_zero_) = true;
     }
   }
+  static bool zero_of_either_sign(const Ball& b) { return b.lo == 0 && b.hi == 0 && std::signbit(b.lo) != std::signbit(b.hi); }
   void sample(std::array<double, kMaxArgs>& x, const std::array<std::size_t, kMaxArgs>& open, std::size_t n) {
     if (op_.monotone || n > 3) {
       for (std::size_t corner = 0; corner < (std::size_t{1} << n); ++corner) {
@@ -202,6 +213,7 @@ class Evaluation {
   std::size_t count_;
   double low_ = 0, high_ = 0, margin_ = 0;
   int nans_ = 0, numbers_ = 0;
+  bool minus_zero_ = false, plus_zero_ = false;
 };
 
 Ball element(const Source& s, std::int64_t i, DType compute, bool& flagged) {

@@ -89,8 +89,9 @@ struct Hull {
     lo = std::min(lo, y);
     hi = std::max(hi, y);
   }
-  Ball ball(double v) const {
-    if (numbers == 0) return {v, std::nan(""), std::nan("")};
+  /// `proof`: NaN at all corners means NaN everywhere (all arguments are points, or one is NaN itself).
+  Ball ball(double v, bool proof = true) const {
+    if (numbers == 0 && proof) return {v, std::nan(""), std::nan("")};
     if (nans > 0) return {v, -kInfinity, kInfinity};
     return {v, lo, hi};
   }
@@ -158,7 +159,7 @@ class Follower {
       hull.take(lo);
       hull.take(hi);
       if (!b.point()) hull.take(v);
-      Ball r = hull.ball(v);
+      Ball r = hull.ball(v, b.point());
       if (!b.point() && std::isfinite(r.lo) && std::isfinite(r.hi)) {
         const double bend = 0.5 * std::fabs(lo - 2 * u.f(0.5 * (b.lo + b.hi)) + hi);
         if (std::isfinite(bend) && bend > 1e-15 * std::fabs(v)) {
@@ -179,7 +180,7 @@ class Follower {
       if (!a.point()) hull.take(f.f(a.hi, b.lo));
       if (!b.point()) hull.take(f.f(a.lo, b.hi));
       if (!a.point() && !b.point()) hull.take(f.f(a.hi, b.hi));
-      Ball r = hull.ball(f.f(a.v, b.v));
+      Ball r = hull.ball(f.f(a.v, b.v), (a.point() && b.point()) || std::isnan(a.lo) || std::isnan(b.lo));
       widen(type, f.ulp, r);
       return r;
     });
@@ -315,9 +316,12 @@ class Follower {
   }
   Ball sum(DType type, const Ball* x) const {
     long double lo = 0, hi = 0;
+    bool positive = true, negative = true;
     for (std::int64_t j = 0; j < n_; ++j) {
       lo += x[j].lo;
       hi += x[j].hi;
+      positive = positive && x[j].lo >= 0;
+      negative = negative && x[j].hi <= 0;
     }
     const TreeSum tree = tree_sum(type, x, n_);
     Ball r{tree.value, static_cast<double>(lo) - tree.error, static_cast<double>(hi) + tree.error};
@@ -327,7 +331,8 @@ class Follower {
       r.hi += own;
     }
     if (std::isnan(r.lo) != std::isnan(r.hi)) return {r.v, -kInfinity, kInfinity};
-    widen(type, 0.0, r);
+    if (positive) r.lo = std::max(r.lo, 0.0);  // roundings of sums of one sign keep it
+    if (negative) r.hi = std::min(r.hi, 0.0);
     return r;
   }
   /// First of ties, a NaN wins: certain when the winner beats every other at the worse end.
@@ -363,8 +368,12 @@ class Follower {
       case K::unary:
         if (node.word == "-") return apply(unaries().at("neg"), eval(node.args[0]));
         return complement(eval(node.args[0]));
-      case K::binary:
-        return binary(node.word, eval(node.args[0]), eval(node.args[1]));
+      case K::binary: {
+        RowBalls r = binary(node.word, eval(node.args[0]), eval(node.args[1]));
+        const bool same = node.args[0].kind == K::name && node.args[1].kind == K::name && node.args[0].word == node.args[1].word;
+        if (node.word == "*" && same) square(r);
+        return r;
+      }
       case K::call:
         return call(node);
       case K::text:
@@ -382,6 +391,12 @@ class Follower {
     const DType type = wider(x.type, y.type);
     if (op == "/") return quotient(x, y, type);
     return apply(binaries().at(op), x, y, type);
+  }
+  /// x * x is not negative, which the corners of two independent intervals would allow.
+  static void square(RowBalls& product) {
+    for (Ball& b : product.at) {
+      if (b.lo < 0) b.lo = 0;
+    }
   }
   RowBalls call(const ops::RecipeNode& node) const {
     std::vector<RowBalls> args;

@@ -238,6 +238,7 @@ class Batch {
           undecided = !(e.hi - e.lo <= 4 * std::max(p.hi - p.lo, 4 * ulp_of(compute_, e.v)));
         }
         const DType t = s_.types[k]->dtype;
+        if (r.lo == 0 && r.hi == 0 && node_.op->ulp > 0) r.lo = -0.0, r.hi = 0.0;  // what cancels may leave either zero
         if (is_float(t)) settle(wider_of(t), e.lo == e.hi ? 0 : 0.5, r, undecided);
         store(out[k], t, place(k, i), r, undecided, policy);
       }

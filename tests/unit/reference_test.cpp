@@ -177,6 +177,21 @@ TEST(Reference, IntegersAreExactAndWrap) {
                Error);
 }
 
+TEST(Reference, SpreadOfEqualValuesIsZeroNotUndecided) {
+  const auto out = run("graph g(x: f32[3], m: f32[]) {\n  s = std(x, correction=0)\n  y = gelu_backward(m, s)\n  return s, y\n}",
+                       {of(DType::f32, {3}, {3, 3, 3}), of(DType::f32, {}, {0})});
+  EXPECT_EQ(out[0].value[0], 0);
+  EXPECT_EQ(out[0].undecided[0], 0);
+  EXPECT_EQ(out[1].value[0], 0);
+  EXPECT_EQ(out[1].bound[0], 0);
+}
+
+TEST(Reference, CancelledZeroMayHaveEitherSign) {
+  const auto out = run("graph g(x: f32[4]) {\n  s = mean(x)\n  y = reciprocal(s)\n  return y\n}",
+                       {of(DType::f32, {4}, {1.5, -1.5, 2.25, -2.25})});
+  EXPECT_EQ(out[0].undecided[0], 1);
+}
+
 TEST(Reference, FloatBesideIntegers) {
   // masked_fill keeps the first argument's dtype: the float value becomes bool.
   const auto out = run("graph g(x: bool[2], m: bool[2], v: f32[]) {\n  y = masked_fill(x, m, v)\n  return y\n}",
