@@ -110,6 +110,8 @@ def compile_fx(gm, kind, options):
         try:
             return graph.build()
         except Exception as e:
+            if getattr(e, "code", "").startswith(("options.", "flags.")):
+                raise  # a wrong option is an error, not a reason to run elsewhere
             node = blamed(e, low)
             log.debug("compiling failed: %s\n%s", e, low.text)
             if node is None or node in skip:

@@ -45,6 +45,6 @@ def for_core(options):
     """The options `_core.compile_graph` takes."""
     import torch
 
-    made = {"enable_fuse" if k == "enable_autofuse" else k: v for k, v in options.items() if k not in OWN}
+    made = {k: v for k, v in options.items() if k not in OWN}
     made["exchange_api"] = torch.Tensor.__dlpack_c_exchange_api__  # results are torch tensors, also without a tensor argument
     return made
