@@ -151,25 +151,28 @@ class Lowerer {
     main_sizes_ = sizes;
   }
 
-  /// The index of a second output: the main one's axes in their order, matched by extent; all parallel axes must be used.
+  /// The index of a second output: the main one's parallel axes in their order, matched by extent (several may make one dim);
+  /// all of them must be used.
   std::vector<Index> output_index(const Value& v) const {
     if (v.type.sizes == main_sizes_) return main_index_;
+    std::vector<int> axes;
+    for (const Index& i : main_index_)
+      for (const auto& t : i.terms)
+        if (k_.axes[t.first].role == Role::parallel) axes.push_back(t.first);
     std::vector<Index> index(v.type.sizes.size());
-    std::set<int> used;
-    std::size_t from = 0;
+    std::size_t next = 0;
     for (std::size_t d = 0; d < index.size(); ++d) {
       if (v.type.sizes[d].is(1)) continue;
-      while (from < main_sizes_.size() && (main_sizes_[from] != v.type.sizes[d] || is_inner(main_index_[from]))) ++from;
-      if (from == main_sizes_.size()) unsupported(v.name, "its sizes do not match the block's rows");
-      for (const auto& t : main_index_[from].terms) used.insert(t.first);
-      index[d] = main_index_[from++];
+      for (Expr covered = 1; covered != v.type.sizes[d]; ++next) {
+        if (next == axes.size()) unsupported(v.name, "its sizes do not match the block's rows");
+        covered = covered * k_.axes[axes[next]].extent;
+        index[d] = index[d].times(k_.axes[axes[next]].extent);
+        index[d].add(axes[next], 1);
+      }
     }
-    for (std::size_t a = 0; a < k_.axes.size(); ++a)
-      if (k_.axes[a].role == Role::parallel && used.count(static_cast<int>(a)) == 0) unsupported(v.name, "it covers only part of the block's rows");
+    if (next != axes.size()) unsupported(v.name, "it covers only part of the block's rows");
     return index;
   }
-
-  bool is_inner(const Index& i) const { return i.depends_on_inner(k_.axes); }
 
   [[noreturn]] void unsupported(const std::string& what, const std::string& why) const {
     fail("kernel.unsupported", "kernel {}: {}: {}; it runs as several kernels instead", k_.name, what, why);

@@ -62,17 +62,19 @@ class Expander {
     if (const auto* s = std::get_if<Scalar>(&a)) {
       Val v = number(*s);
       // A literal in an operator that decides is rounded like a tensor of its dtype (R3).
-      if (n_.op->decides && is_low_precision(env_.compute)) v = stmt(coerce(v, env_.compute));
+      if (decides(i) && is_low_precision(env_.compute)) v = stmt(coerce(v, env_.compute));
       names_[name] = v;
       return;
     }
     if (i >= env_.args.size() || !env_.args[i]) return;
     int s = *env_.args[i];
     const DType own = k_.stmts[s].type;
-    if (n_.op->decides && is_low_precision(own)) s = rounded(s);
+    if (decides(i) && is_low_precision(own)) s = rounded(s);
     if (own != env_.compute && !is_bool(own)) s = cast(s, env_.compute);
     names_[name] = stmt(s);
   }
+
+  bool decides(std::size_t i) const { return n_.op->decides && n_.op->args[i].decides; }
 
   /// Marks a place where a low-precision value takes its own dtype's rounding; improve_precision makes it two casts.
   int rounded(int s) {

@@ -31,7 +31,7 @@ constexpr std::array kPrimitives = {
     Primitive{"softplus", 1, kSame, 40}, Primitive{"mish", 1, kSame, 60},       Primitive{"sinh", 1, kSame, 40},
     Primitive{"cosh", 1, kSame, 40},     Primitive{"asin", 1, kSame, 40},       Primitive{"acos", 1, kSame, 40},
     Primitive{"atan", 1, kSame, 40},     Primitive{"asinh", 1, kSame, 50},      Primitive{"acosh", 1, kSame, 50},
-    Primitive{"atanh", 1, kSame, 50},
+    Primitive{"atanh", 1, kSame, 50},    Primitive{"exp_sum", 1, kSame, 14},    Primitive{"quotient", 2, kSame, 4},
 };
 }  // namespace
 

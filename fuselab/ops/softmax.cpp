@@ -20,7 +20,7 @@ double exp_sum(D x, double shift) {
 
 void add_softmax(std::vector<Op>& t) {
   along_dim("softmax", "self!")
-      .lower("m = rmax(self); e = exp(self - m); e / rsum(e)")
+      .lower("m = rmax(self); e = exp_sum(self - m); quotient(e, rsum(e))")
       .fp64_row([](DRows a, DOut r, A) {
         const double m = row_max(a[0]), s = exp_sum(a[0], m);
         for (std::size_t i = 0; i < a[0].size(); ++i) r[0][i] = std::exp(a[0][i] - m) / s;
@@ -30,7 +30,7 @@ void add_softmax(std::vector<Op>& t) {
       .names("Softmax", "SoftmaxV2", "SoftmaxV2")
       .doc("exp(x) divided by its sum along dim.", t);
   along_dim("log_softmax", "self!")
-      .lower("m = rmax(self); d = self - m; d - log(rsum(exp(d)))")
+      .lower("m = rmax(self); d = self - m; d - log(rsum(exp_sum(d)))")
       .fp64_row([](DRows a, DOut r, A) {
         const double m = row_max(a[0]), l = std::log(exp_sum(a[0], m));
         for (std::size_t i = 0; i < a[0].size(); ++i) r[0][i] = a[0][i] - m - l;
@@ -42,7 +42,7 @@ void add_softmax(std::vector<Op>& t) {
   // An infinite maximum is not taken out: inf - inf would hide it.
   reduction("logsumexp", "self!")
       .type(TypeRule::promote_float)
-      .lower("m = rmax(self); s = select(isinf(m), 0.0, m); log(rsum(exp(self - s))) + s")
+      .lower("m = rmax(self); s = select(isinf(m), 0.0, m); log(rsum(exp_sum(self - s))) + s")
       .fp64_row([](DRows a, DOut r, A) {
         const double m = a[0].empty() ? -kInf : row_max(a[0]);
         r[0][0] = std::isinf(m) ? m : std::log(exp_sum(a[0], m)) + m;

@@ -23,6 +23,7 @@ struct Unary {
 const std::map<std::string, Unary>& unaries() {
   static const std::map<std::string, Unary> table = {
       {"exp", {[](double x) { return std::exp(x); }, 1}},
+      {"exp_sum", {[](double x) { return std::exp(x); }, 1.5}},
       {"exp2", {[](double x) { return std::exp2(x); }, 1}},
       {"expm1", {[](double x) { return std::expm1(x); }, 1}},
       {"log", {[](double x) { return std::log(x); }, 1}},
@@ -62,6 +63,7 @@ struct Binary {
 };
 const std::map<std::string, Binary>& binaries() {
   static const std::map<std::string, Binary> table = {
+      {"quotient", {[](double a, double b) { return a / b; }, 1}},
       {"+", {[](double a, double b) { return a + b; }, 0.5}},
       {"-", {[](double a, double b) { return a - b; }, 0.5}},
       {"*", {[](double a, double b) { return a * b; }, 0.5}},

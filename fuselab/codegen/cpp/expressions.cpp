@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <map>
+#include <optional>
 
 #include "fuselab/codegen/cpp/vecmath/vecmath.h"
 #include "fuselab/core/error.h"
@@ -62,6 +63,29 @@ std::string identity_text(const std::string& op, DType t) {
   return literal(Scalar(low ? least : -(least + 1)), t);
 }
 
+namespace {
+
+/// The low-precision dtype that the operand comes from and that every use rounds the result to: the function must then give the
+/// correctly rounded value of that dtype, not only a good f32.
+std::optional<DType> rounded_in(const kernel::Kernel& k, const Stmt& s) {
+  if (s.args.size() != 1 || s.type != DType::f32) return std::nullopt;
+  const Stmt& from = k.stmts[s.args[0]];
+  if (from.kind != kernel::StmtKind::cast || !is_low_precision(k.stmts[from.args[0]].type)) return std::nullopt;
+  const DType low = k.stmts[from.args[0]].type;
+  const int self = static_cast<int>(&s - k.stmts.data());
+  for (const Stmt& use : k.stmts)
+    for (int a : use.args)
+      if (a == self && !(use.kind == kernel::StmtKind::cast && use.type == low)) return std::nullopt;
+  return low;
+}
+
+std::string compute_text_as(const kernel::Kernel& k, Stmt s, const char* op, const std::vector<std::string>& args, const std::string& active, Needs& needs) {
+  s.op = op;
+  return compute_text(k, s, args, active, needs);
+}
+
+}  // namespace
+
 std::string compute_text(const kernel::Kernel& k, const Stmt& s, const std::vector<std::string>& args, const std::string& active, Needs& needs) {
   const std::string& op = s.op;
   const DType t = k.stmts[s.args.back()].type;  // of the operands; select's condition comes first
@@ -114,9 +138,16 @@ std::string compute_text(const kernel::Kernel& k, const Stmt& s, const std::vect
     return fmt::format("fl_{}({}, {})", op, a, b);
   }
   if (op == "rsqrt" && vecmath::find(op, t) == nullptr) return fmt::format("({} / __builtin_elementwise_sqrt({}))", splat("1", t), a);
+  if (op == "exp_sum" && t == DType::f64) return compute_text_as(k, s, "exp", args, active, needs);
+  if (op == "quotient" && t == DType::f64) return fmt::format("({} / {})", a, b);
   const vecmath::Function* f = is_float(t) ? vecmath::find(op, t) : nullptr;
+  DType function_type = t;
+  if (const auto low = rounded_in(k, s); low && vecmath::find(op, *low) != nullptr) {
+    f = vecmath::find(op, *low);
+    function_type = *low;
+  }
   if (f == nullptr) fail("kernel.unsupported", "kernel {}: no code for {} in {}; keep that operator out of the block (skip_ops)", k.name, op, name(t));
-  needs.functions.emplace_back(op, t);
+  needs.functions.emplace_back(op, function_type);
   std::string joined;
   for (const std::string& x : args) joined += (joined.empty() ? "" : ", ") + x;
   return fmt::format("{}({})", f->symbol, joined);

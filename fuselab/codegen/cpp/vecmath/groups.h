@@ -18,5 +18,6 @@ const Group& f64_trigonometric();
 const Group& f64_error_functions();
 const Group& roots();
 const Group& low_precision();
+const Group& row_functions();
 
 }  // namespace fuselab::codegen::vecmath

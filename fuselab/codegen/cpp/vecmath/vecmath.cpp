@@ -18,7 +18,7 @@ const std::map<Key, const Function*>& table() {
     std::map<Key, const Function*> m;
     for (const Group* group :
          {&f32_exponentials(), &f32_logarithms(), &f32_error_functions(), &f32_through_f64(), &trigonometric(),
-          &f64_exponentials(), &f64_logarithms(), &f64_trigonometric(), &f64_error_functions(), &roots(), &low_precision()}) {
+          &f64_exponentials(), &f64_logarithms(), &f64_trigonometric(), &f64_error_functions(), &roots(), &low_precision(), &row_functions()}) {
       for (const Function& f : *group) m[{f.type, f.name}] = &f;
     }
     return m;
