@@ -11,6 +11,7 @@
 #include "fuselab/ops/table_json.h"
 #include "fuselab/runtime/pool.h"
 #include "numerics.h"
+#include "repro.h"
 #include "tensors.h"
 
 namespace nb = nanobind;
@@ -35,6 +36,7 @@ NB_MODULE(_core, m) {
   }
   python::add_compile(m);
   python::add_numerics(m);
+  python::add_repro(m);
   m.def("op_table", &ops::table_json, "The op table as JSON (fuselab/ops/table_json.h).");
 
   m.def("empty_cache", &runtime::empty_pool, "Gives idle result memory back to the system.");

@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from torch._inductor.output_code import OutputCode
 
+from ..repro import debug
 from . import externs, stats
 from .options import for_core
 
@@ -24,7 +25,8 @@ class CompiledGraph(OutputCode):
     options: dict
     counts: dict
     direct: bool = False      # may be called without AOTAutograd's runtime wrapper
-    call: Any = None       # the callable: positional arguments in, tuple out
+    record: Any = None        # with debugging on: what the debug folder needs of the FX graph
+    call: Any = None          # the callable: positional arguments in, tuple out
 
     def __post_init__(self):
         self._boxed_call = True  # on the instance: AOTAutograd's wrappers copy the dictionary
@@ -42,7 +44,10 @@ class CompiledGraph(OutputCode):
         if self.text:
             from .. import _core
 
-            core = _core.compile_graph(self.text, for_core(self.options), externs.build(self.specs))
+            options = for_core(self.options) | ({"dumps": True} if self.record is not None else {})
+            core = _core.compile_graph(self.text, options, externs.build(self.specs))
+            if self.record is not None and debug.current:
+                debug.write(core, self.record, self.text, self.specs, self.finish, self.options)
             self.counts["kernels"] = kernel_count(core)
             stats.keep(core)
         self.call = core if self.finish is None else finisher(self.finish, core)

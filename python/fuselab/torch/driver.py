@@ -13,6 +13,7 @@ from torch._functorch._aot_autograd.schemas import OutputType, SerializableAOTDi
 from torch._functorch.aot_autograd import aot_module_simplified
 from torch.utils._python_dispatch import _disable_current_modes
 
+from ..repro import debug
 from . import cache, compiled, decompositions
 from . import options as option_module
 from .lowering import WholeGraph, lower
@@ -42,12 +43,13 @@ class Job:
     def run(self):
         wrap = lambda fn: SerializableAOTDispatchCompiler(compiled.CompiledGraph, fn)  # noqa: E731
         compiled.latest.clear()
+        debug.begin(self.options)
         # The backward graph is compiled now, not at the first backward: only so can both be kept in the cache as one entry.
         with functorch_config.patch(bundled_autograd_cache=True, force_non_lazy_backward_lowering=True), cache.installed():
             fn = aot_module_simplified(
                 self.gm, self.example_inputs, fw_compiler=wrap(self.forward), bw_compiler=wrap(self.backward),
                 inference_compiler=wrap(self.whole), partition_fn=self.partition(),
-                decompositions=decompositions.table_for(self.options), compiler_config_extra=cache.Extra(self.options))
+                decompositions=decompositions.table_for(self.options), compiler_config_extra=cache.Extra(debug.key_options(self.options)))
         graph = self.inference
         if graph is None and len(compiled.latest) == 1:
             graph = compiled.latest[0]
@@ -106,7 +108,8 @@ def compile_fx(gm, kind, options):
             low = lower(gm, kind, options, skip)
         except WholeGraph as e:
             return compiled.fall_back(gm, str(e))
-        graph = compiled.CompiledGraph(low.text, low.specs, low.finish.source if low.finish else None, options, low.counts)
+        graph = compiled.CompiledGraph(low.text, low.specs, low.finish.source if low.finish else None, options, low.counts,
+                                       record=debug.record(gm, low, kind))
         try:
             return graph.build()
         except Exception as e:

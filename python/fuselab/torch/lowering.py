@@ -10,7 +10,7 @@ import operator
 import torch
 
 from . import externs, outputs, table
-from .exprs import Unsupported, size_text, symbol_name, symbols
+from .exprs import Unsupported, number_text, size_text, symbol_name, symbols
 
 RESERVED = {"return", "none", "true", "false", "inf", "nan", "extern", "graph", "size", "min", "max", "mod", "floordiv"}
 
@@ -29,6 +29,8 @@ class Lowered:
     finish: outputs.Finish | None  # None: the core's results are the graph's results
     counts: dict                 # lowered, fallbacks, externs: text -> times
     lines: dict                  # line number of the text -> name of the FX node it came from
+    values: dict                 # value name -> [(name of an FX node, result index or None)]: what the scripts of kernels need
+    numbers: dict                # value name -> Python text of the number made of sizes that it holds
 
 
 def lower(gm, name, options, skip):
@@ -45,6 +47,7 @@ class _Lowering:
         self.names, self.used = {}, set(RESERVED)
         self.body, self.specs, self.lines = [], [], {}
         self.inferred = set()    # nodes whose strides the table's rule decides
+        self.numbers = {}        # value name -> text of a number made of sizes
         self.results = {}        # multi-result node -> {result index: value name}
         self.counts = {k: collections.Counter() for k in ("lowered", "fallbacks", "externs")}
 
@@ -68,7 +71,16 @@ class _Lowering:
             head = f"graph {self.name}({', '.join(params)}) {{"
             text = "\n".join([head, *self.body, "  return " + ", ".join(self.value(n) for n in finish.core), "}", ""])
         return Lowered(text, self.specs, None if finish.trivial() else finish, {k: dict(v) for k, v in self.counts.items()},
-                       self.lines)
+                       self.lines, self.values(), dict(self.numbers))
+
+    def values(self):
+        out = {}
+        for node, name in self.names.items():
+            out.setdefault(name, []).append((node.name, None))
+        for node, names in self.results.items():
+            for k, name in names.items():
+                out.setdefault(name, []).append((node.name, k))
+        return out
 
     def check(self, nodes):
         """Reasons why nothing of this graph can be compiled."""
@@ -297,6 +309,7 @@ class _Lowering:
             self.specs.append(spec)
             name = self.fresh("number")
             kind = "i64" if isinstance(value, torch.SymInt) else "f64"
+            self.numbers[name] = size_text(value) if kind == "i64" else number_text(value)
             return name, [f'  {name}: {kind}[] = extern(target="size", call={len(self.specs) - 1}, sizes=[{", ".join(sizes)}])']
         return table.literal(value), []
 

@@ -1,0 +1,4 @@
+"""The lab of single kernels: what benchmark.py is made of (spec.py, fragment.py, debug.py) and what runs it (runner.py)."""
+from .spec import BenchmarkSpec, PrecisionContext, generate_benchmark_script
+
+__all__ = ["BenchmarkSpec", "PrecisionContext", "generate_benchmark_script"]

@@ -1,0 +1,117 @@
+"""The artifact in a script as a callable, and its inputs."""
+import ast
+import json
+import struct
+
+import torch
+
+from .. import _core
+from .runner import CannotRun, Wrong
+
+DTYPES = {"f16": torch.float16, "bf16": torch.bfloat16, "f32": torch.float32, "f64": torch.float64, "i8": torch.int8, "u8": torch.uint8,
+          "i16": torch.int16, "i32": torch.int32, "i64": torch.int64, "bool": torch.bool}
+SAFETENSORS = {"F16": "f16", "BF16": "bf16", "F32": "f32", "F64": "f64", "I8": "i8", "U8": "u8", "I16": "i16", "I32": "i32", "I64": "i64",
+               "BOOL": "bool"}
+
+
+class Kernel:
+    """Inputs by name, and the artifact (or with --e2e what KERNEL_IR gives)."""
+
+    def __init__(self, script, args):
+        self.script, self.e2e, self.seed = script, args.e2e, args.seed
+        self.sizes = script["SIZE_HINTS"]
+        given = read_safetensors(args.inputs) if args.inputs else {}
+        known = [b["name"] for b in script["PROFILE_BUFFERS"]]
+        for name in given:
+            if name not in known:
+                raise Wrong(f"{args.inputs} holds {name}, which is no input of the kernel; there are {', '.join(known)}")
+        self.tensors = {b["name"]: self.make(b, i, given.get(b["name"])) for i, b in enumerate(script["PROFILE_BUFFERS"])}
+        self._source = None
+
+    def make(self, buffer, stream, given=None, seed=None):
+        """One input: its layout, filled by what is given, the size that it holds, or at random."""
+        dtype, shape, stride = DTYPES[buffer["dtype"]], buffer["shape"], buffer["stride"]
+        if given is not None:
+            if given.dtype != dtype or tuple(given.shape) != tuple(shape):
+                raise Wrong(f"input {buffer['name']} is {given.dtype}{list(given.shape)} in the file, and {dtype}{list(shape)} in the kernel")
+            return rand_strided(shape, stride, dtype).copy_(given) if 0 not in stride else given.as_strided(shape, given.stride())
+        tensor = rand_strided(shape, stride, dtype)
+        if "value" in buffer:
+            return tensor.fill_(_evaluate(buffer["value"], self.sizes))
+        _core.fill_random(tensor, self.seed if seed is None else seed, stream, buffer.get("low", 0), buffer.get("high", 9))
+        return tensor
+
+    def source(self):
+        if self._source is None:
+            artifact = self.script["ARTIFACTS"]
+            self._source = _core.generate_from_ir(self.script["KERNEL_IR"], "KERNEL_IR") if self.e2e else artifact
+        return self._source
+
+    def compile(self, **options):
+        """A callable without arguments: one run of the artifact on the inputs, a tuple of tensors."""
+        options["exchange_api"] = torch.Tensor.__dlpack_c_exchange_api__
+        call = _core.compile_artifact(self.script["FRAGMENT"], self.source(), options, "FRAGMENT")
+        values = [self.sizes[name] if kind == "size" else self.tensors[name] for kind, name in self.script["CALL_ARGUMENTS"]]
+        return lambda: call(*values)
+
+    def fx_inputs(self):
+        """The parameters of eager_fn, in order: the kernel's inputs under the front end's names."""
+        taken = [b["name"] for b in self.script["PROFILE_BUFFERS"] if "value" not in b]
+        if len(taken) != len(self.script["_fx_inputs"]):
+            raise CannotRun("the script's _fx_inputs and PROFILE_BUFFERS do not belong together")
+        return [self.tensors[name] for name in taken]
+
+
+def rand_strided(shape, stride, dtype):
+    """Memory of this layout; the values are not set."""
+    extent = 0 if 0 in shape else 1 + sum((n - 1) * s for n, s in zip(shape, stride))
+    return torch.zeros(max(extent, 0), dtype=dtype).as_strided(shape, stride)
+
+
+def _evaluate(text, sizes):
+    """A number made of sizes; `text` is from the script, which runs as code anyway."""
+    if isinstance(text, (int, float)):
+        return text
+    ast.parse(text, mode="eval")
+    return eval(text, {"min": min, "max": max, "float": float, "int": int}, dict(sizes))
+
+
+def read_safetensors(path):
+    """name -> tensor. A file is an eight-byte length, a JSON header and the bytes."""
+    try:
+        with open(path, "rb") as file:
+            data = file.read()
+    except OSError as e:
+        raise Wrong(f"{path}: {e.strerror}") from None
+    try:
+        (length,) = struct.unpack_from("<Q", data)
+        header = json.loads(data[8:8 + length])
+        out = {}
+        for name, item in header.items():
+            if name == "__metadata__":
+                continue
+            begin, end = (8 + length + x for x in item["data_offsets"])
+            dtype = DTYPES[SAFETENSORS[item["dtype"]]]
+            if end > len(data) or begin > end:
+                raise ValueError(f"{name} reaches beyond the end of the file")
+            flat = torch.frombuffer(bytearray(data[begin:end]), dtype=dtype) if end > begin else torch.empty(0, dtype=dtype)
+            out[name] = flat.reshape(item["shape"])
+        return out
+    except (ValueError, KeyError, TypeError, RuntimeError, struct.error) as e:
+        raise Wrong(f"{path} is no safetensors file that can be read ({e})") from None
+
+
+def write_safetensors(path, tensors):
+    """What read_safetensors reads."""
+    names = {v: k for k, v in DTYPES.items()}
+    kinds = {v: k for k, v in SAFETENSORS.items()}
+    header, blobs, at = {}, [], 0
+    for name, tensor in tensors.items():
+        blob = tensor.detach().cpu().contiguous().view(-1).view(torch.uint8).numpy().tobytes() if tensor.numel() else b""
+        header[name] = {"dtype": kinds[names[tensor.dtype]], "shape": list(tensor.shape), "data_offsets": [at, at + len(blob)]}
+        blobs.append(blob)
+        at += len(blob)
+    text = json.dumps(header).encode()
+    text += b" " * (-len(text) % 8)
+    with open(path, "wb") as file:
+        file.write(struct.pack("<Q", len(text)) + text + b"".join(blobs))
