@@ -334,3 +334,11 @@ def test_report_lists_lowered_and_fallbacks():
     check(lambda x: (x + 1).sort().values, torch.randn(4))
     assert "aten.add.Tensor(f32[4], 1) -> f32[4]" in stats.report()
     assert "Lowered" in stats.report()
+
+
+def test_dynamic_integers_may_be_negative():
+    f = lambda x, dim, n: (x * n).sum(dim)  # noqa: E731
+    compiled = torch.compile(f, backend="fuselab", dynamic=True)
+    x = torch.randn(3, 5)
+    for dim, n in ((-1, 2), (-2, -3), (1, 0)):
+        same(compiled(x, dim, n), f(x, dim, n))

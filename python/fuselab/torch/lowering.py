@@ -6,6 +6,7 @@ other are rebuilt as views after the call (outputs.py), because only PyTorch can
 import collections
 import dataclasses
 import operator
+import re
 
 import torch
 
@@ -68,7 +69,8 @@ class _Lowering:
                     self.lines[i + 2] = node.name
         text = ""
         if finish.core:
-            head = f"graph {self.name}({', '.join(params)}) {{"
+            finish.keep(self.used_parameters(params))
+            head = f"graph {self.name}({', '.join(text for text, symbol in params if symbol is None or symbol in self.read)}) {{"
             text = "\n".join([head, *self.body, "  return " + ", ".join(self.value(n) for n in finish.core), "}", ""])
         return Lowered(text, self.specs, None if finish.trivial() else finish, {k: dict(v) for k, v in self.counts.items()},
                        self.lines, self.values(), dict(self.numbers))
@@ -119,20 +121,32 @@ class _Lowering:
     # -------------------------------------------------------------- names and types
 
     def parameters(self):
+        """[(text, symbol)] for every placeholder; the symbol is None for tensors."""
         params = []
         for node in self.placeholders:
             val = node.meta.get("val")
             if isinstance(val, torch.Tensor):
-                params.append(f"{self.name_of(node)}: {self.type_text(val)}")
-                continue
-            if isinstance(val, torch.SymInt) and val.node.expr.is_Symbol and symbol_name(val.node.expr) not in self.used:
+                params.append((f"{self.name_of(node)}: {self.type_text(val)}", None))
+            elif isinstance(val, torch.SymInt) and val.node.expr.is_Symbol and symbol_name(val.node.expr) not in self.used:
                 self.used.add(symbol_name(val.node.expr))
-                params.append(f"{symbol_name(val.node.expr)}: size")
+                params.append((f"{symbol_name(val.node.expr)}: size", symbol_name(val.node.expr)))
             elif isinstance(val, (int, torch.SymInt)) and not isinstance(val, bool):
-                params.append(f"{self.fresh('unused_size')}: size")  # its value is known by its expression
+                params.append(("", ""))  # its value is known by its expression
             else:
                 raise WholeGraph(f"an input of type {type(val).__name__}")
         return params
+
+    def used_parameters(self, params):
+        """Indices of the parameters the graph reads: every tensor, and the sizes its text mentions."""
+        text = "\n".join(self.body + [t for t, symbol in params if symbol is None])
+        self.read = {symbol for _, symbol in params if symbol and re.search(rf"\b{symbol}\b", text)}
+        for node in self.placeholders:
+            val = node.meta.get("val")
+            if isinstance(val, torch.SymInt) and val.node.expr.is_Symbol and str(val.node.expr) in self.read:
+                bounds = val.node.shape_env.var_to_range.get(val.node.expr)
+                if bounds is not None and bounds.lower < 0:
+                    raise WholeGraph("an integer input that may be negative")
+        return [i for i, (_, symbol) in enumerate(params) if symbol is None or symbol in self.read]
 
     def fresh(self, base):
         name, i = base, 1

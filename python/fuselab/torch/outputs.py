@@ -16,9 +16,18 @@ class Finish:
     source: str         # def finish(core, a0, a1, ...): runs the core and makes the results
     plain: bool         # the results are the core's, in order
     bases: set          # nodes the core computes of which views are made afterwards
+    arguments: int = 0
 
     def trivial(self):
         return self.plain
+
+    def keep(self, indices):
+        """The core takes only these of the arguments."""
+        if len(indices) < self.arguments:
+            before = ", ".join(f"a{i}" for i in range(self.arguments))
+            self.source = self.source.replace(f"r = core({before})", f"r = core({', '.join(f'a{i}' for i in indices)})")
+            if self.plain:
+                self.plain = False
 
 
 def is_view(node):
@@ -86,7 +95,7 @@ def plan(placeholders, results):
         lines.append(f"    r = core({args})")
     lines += [f"    {name} = {env[name]}" for name in sorted(used) if name in env]
     lines.append(f"    return ({', '.join(parts)}{',' if len(parts) == 1 else ''})")
-    return Finish(core, "\n".join(lines) + "\n", plain, bases)
+    return Finish(core, "\n".join(lines) + "\n", plain, bases, len(placeholders))
 
 
 class _NoSymbols:
