@@ -35,7 +35,7 @@ void add_statistics(std::vector<Op>& t) {
       .aten("std.correction")
       .names("", "ReduceStdV2", "ReduceStdV2")
       .doc("Square root of the variance.", t);
-  statistic("var_mean", "narrow(v), narrow(if(wide, m + c, m))")
+  statistic("var_mean", "narrow(v), narrow(if(wide, select(isfinite(m), m + c, m), m))")
       .result("mean", TypeRule::promote, ShapeRule::reduce)
       .fp64_row([](DRows a, DOut r, A t) {
         r[0][0] = variance(a[0], t);
@@ -43,7 +43,7 @@ void add_statistics(std::vector<Op>& t) {
       })
       .aten("var_mean.correction")
       .doc("Variance and mean.", t);
-  statistic("std_mean", "narrow(sqrt(v)), narrow(if(wide, m + c, m))")
+  statistic("std_mean", "narrow(sqrt(v)), narrow(if(wide, select(isfinite(m), m + c, m), m))")
       .result("mean", TypeRule::promote, ShapeRule::reduce)
       .fp64_row([](DRows a, DOut r, A t) {
         r[0][0] = std::sqrt(variance(a[0], t));

@@ -262,7 +262,8 @@ class Batch {
     return r.at[s_.per_row[k] ? i * n : i];
   }
   /// The recipe's ends around its own plain value, moved to the independent formula's value.
-  static Ball around(const Ball& e, double value, double centre) {
+  Ball around(const Ball& e, double value, double centre) const {
+    const double share = compute_ == DType::f64 ? 2 : 1;  // the meaning's own rounding is of the same size there
     if (std::isnan(e.lo) && std::isnan(e.hi)) {
       // Certainly NaN in the compute dtype. When plain double has NaN too but the meaning has not, the recipe is wrong: keep the
       // value.
@@ -271,7 +272,9 @@ class Batch {
     }
     if (std::isnan(value) || std::isnan(centre)) return e.lo == e.hi ? Ball{value, centre, centre} : Ball{value, e.lo, e.hi};
     if (e.lo == e.hi && std::isinf(e.lo)) return {value, e.lo, e.lo};
-    const auto shifted = [&](double end) { return std::isinf(end) ? end : std::isfinite(e.v) ? centre + (end - e.v) : centre; };
+    const auto shifted = [&](double end) {
+      return std::isinf(end) ? end : std::isfinite(e.v) ? centre + share * (end - e.v) : centre;
+    };
     return {value, shifted(e.lo), shifted(e.hi)};
   }
 

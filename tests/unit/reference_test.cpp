@@ -192,13 +192,6 @@ TEST(Reference, CancelledZeroMayHaveEitherSign) {
   EXPECT_EQ(out[0].undecided[0], 1);
 }
 
-TEST(Reference, FloatBesideIntegers) {
-  // masked_fill keeps the first argument's dtype: the float value becomes bool.
-  const auto out = run("graph g(x: bool[2], m: bool[2], v: f32[]) {\n  y = masked_fill(x, m, v)\n  return y\n}",
-                       {of(DType::boolean, {2}, {0, 0}), of(DType::boolean, {2}, {1, 0}), of(DType::f32, {}, {0.5})});
-  EXPECT_EQ(out[0].ints, (std::vector<std::int64_t>{1, 0}));
-}
-
 TEST(Reference, LayerNormWithWeights) {
   // PyTorch float64: layer_norm([1,2,3,4], weight [1,2,3,4], bias 1).
   const auto out = run(
