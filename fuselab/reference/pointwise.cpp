@@ -104,7 +104,11 @@ class Evaluation {
     if (numbers_ == 0) {
       // NaN at every sample is proof only where no argument is open without limit.
       bool limited = true;
-      for (std::size_t j = 0; j < n; ++j) limited = limited && std::isfinite(args[open[j]].lo) && std::isfinite(args[open[j]].hi);
+      for (std::size_t j = 0; j < n; ++j) {
+        const Ball& b = args[open[j]];
+        // A whole number between the ends is a point of its own to pow.
+        limited = limited && std::isfinite(b.lo) && std::isfinite(b.hi) && !(std::ceil(b.lo) <= std::floor(b.hi));
+      }
       for (std::size_t k = 0; k < count_; ++k) limited = limited || std::isnan(args[k].lo);
       lo = std::nan("");
       hi = limited ? lo : kInfinity;
