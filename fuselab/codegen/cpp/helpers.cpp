@@ -189,7 +189,7 @@ template <typename V> FL_INLINE void fl_argmin(V& a, i64x16& ai, V b, i64x16 bi)
   ai = take ? bi : ai;
 }
 )"},
-    Helper{"shift", R"(// A shift by the width or more (or less than 0) shifts everything out, as PyTorch has it.
+    Helper{"shift", R"(// A shift by the width or more (or less than 0) shifts everything out, as PyTorch has it; to the right the sign is left.
 template <typename V> FL_INLINE V fl_shl(V a, V b) {
   const V width = (V)(sizeof(a[0]) * 8);
   const auto out = (b < 0) | (b >= width);
@@ -198,7 +198,7 @@ template <typename V> FL_INLINE V fl_shl(V a, V b) {
 template <typename V> FL_INLINE V fl_shr(V a, V b) {
   const V width = (V)(sizeof(a[0]) * 8);
   const auto out = (b < 0) | (b >= width);
-  return a >> (out ? width - (V)(1) : b);
+  return out ? (a < 0 ? (V)(-1) : (V)(0)) : a >> (out ? (V)(0) : b);
 }
 )"},
     Helper{"idiv", R"(// Integer division by lanes. A zero divisor in one of the first m lanes sets the status instead of trapping; the smallest value by -1 wraps.
