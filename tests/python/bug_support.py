@@ -7,7 +7,6 @@ import functools
 
 import torch
 
-import fuselab
 from fuselab import _core
 
 SIZES = [1, 7, 16, 17, 1000]

@@ -156,7 +156,8 @@ def one_hot(x, dim):
 def test_case_31_pytorch_163932_100775_softmax_of_huge_products(dim, dtype, mode):
     """Distances of 1e12 and more between logits: one-hot, exactly; a row of one is 1."""
     w = word(dtype)
-    text = f"graph g(n: size, m: size, x: {w}[n, m], s: {w}[1]) {{\na = mul(x, s)\nr = softmax(a, dim={dim})\nl = log_softmax(a, dim={dim})\nreturn r, l\n}}"
+    text = (f"graph g(n: size, m: size, x: {w}[n, m], s: {w}[1]) {{\na = mul(x, s)\n"
+            f"r = softmax(a, dim={dim})\nl = log_softmax(a, dim={dim})\nreturn r, l\n}}")
     torch.manual_seed(0)
     for n in [1, 7, 16, 17, 25, 1000]:
         count = min(n, 120) if dtype == torch.bfloat16 else n  # distinct values

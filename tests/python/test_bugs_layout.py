@@ -96,7 +96,8 @@ def test_case_67_pytorch_186057_182193_titan_2430_offsets_beyond_31_bits(dynamic
 
 def test_case_67_pytorch_186057_symbolic_extents():
     """The product of the sizes is above 2^31, what is read is not."""
-    text = "graph g(n: size, m: size, x: i8[m]) {\ne = expand(x, shape=[n, m])\ns = slice(e, dim=0, start=0, end=2, step=1)\nr = add(s, 1)\nreturn r\n}"
+    text = ("graph g(n: size, m: size, x: i8[m]) {\ne = expand(x, shape=[n, m])\n"
+            "s = slice(e, dim=0, start=0, end=2, step=1)\nr = add(s, 1)\nreturn r\n}")
     assert run(text, 2**40, 5, torch.arange(5, dtype=torch.int8)).tolist() == [[1, 2, 3, 4, 5]] * 2
 
 
@@ -194,7 +195,8 @@ def test_found_10_strides_of_results(dynamic):
     cases = [(lambda x: torch.pow(0.5, x), (m.t(),)), (torch.copysign, (h.t(), torch.randn(3, 5))), (torch.copysign, (h.t(), torch.randn(5, 3).t())),
              (torch.logical_and, ((m > 0.5).t(), (m > 0.2).t())), (torch.logical_or, (m.t(), m.t())), (lambda x, y: x + y, (m.t(), torch.rand(3, 5))),
              (lambda x: x.exp(), (torch.rand(2, 3, 4).permute(2, 0, 1),)), (lambda x: x.clamp(0.2, 0.8), (m.t(),)), (torch.isnan, (m.t(),)),
-             (lambda x: torch.where(x > 0.5, x, 0.0), (m.t(),)), (lambda x: x.to(torch.float16), (m.t(),)), (lambda x: x.sum(0, keepdim=True) + x, (m.t(),))]
+             (lambda x: torch.where(x > 0.5, x, 0.0), (m.t(),)), (lambda x: x.to(torch.float16), (m.t(),)),
+             (lambda x: x.sum(0, keepdim=True) + x, (m.t(),))]
     for f, inputs in cases:
         got, want = through_torch(f, *inputs, dynamic=dynamic), f(*inputs)
         assert got.dtype == want.dtype and got.stride() == want.stride()

@@ -72,11 +72,15 @@ def test_case_40_pytorch_59489_the_reported_sum():
     assert through_torch(lambda x: x.sum(), x).item() == 4448.0
 
 
-@pytest.mark.parametrize("op, dtype, make", [
-    ("cumsum", torch.float16, lambda g: torch.randn(500_000, generator=g) * 0.01), ("cumsum", torch.bfloat16, lambda g: torch.randn(1000, generator=g)),
-    ("cumprod", torch.bfloat16, lambda g: 0.99 + 0.02 * torch.rand(1000, generator=g)), ("cumprod", torch.float16, lambda g: 0.99 + 0.02 * torch.rand(1000, generator=g))])
-def test_case_42_pytorch_180150_180155_scans_accumulate_in_f32(op, dtype, make):
-    x = make(torch.Generator().manual_seed(0)).to(dtype)
+SCANNED = {
+    "cumsum": lambda n, g: torch.randn(n, generator=g) * 0.01,
+    "cumprod": lambda n, g: 0.99 + 0.02 * torch.rand(n, generator=g)}
+
+
+@pytest.mark.parametrize("op, dtype, n", [("cumsum", torch.float16, 500_000), ("cumsum", torch.bfloat16, 1000),
+                                          ("cumprod", torch.bfloat16, 1000), ("cumprod", torch.float16, 1000)])
+def test_case_42_pytorch_180150_180155_scans_accumulate_in_f32(op, dtype, n):
+    x = SCANNED[op](n, torch.Generator().manual_seed(0)).to(dtype)
     scan = getattr(torch, op)
     exact = scan(x.double(), 0)
     wide = (scan(x.float(), 0).to(dtype).double() - exact).abs().max()
@@ -90,7 +94,7 @@ def test_case_43_pytorch_197108_and_found_9_statistics_of_nothing(dtype, op):
     spread, mean = through_torch(lambda x: op(x * 1), torch.ones(0, dtype=dtype))
     assert math.isnan(spread) and math.isnan(mean)
     for shape, dims in (((0, 1), 0), ((3, 0), 1), ((0, 0), (0, 1))):
-        spread, mean = through_torch(lambda x: op(x * 1, dim=dims), torch.ones(shape, dtype=dtype))
+        spread, mean = through_torch(lambda x, d=dims: op(x * 1, dim=d), torch.ones(shape, dtype=dtype))
         assert spread.isnan().all() and mean.isnan().all() and spread.shape == torch.ones(shape).sum(dims).shape
     spread, mean = through_torch(lambda x: op(x * 1, dim=1), torch.ones(0, 1, dtype=dtype))
     assert spread.shape == mean.shape == (0,)
@@ -152,7 +156,8 @@ def test_case_47_pytorch_154168_more_than_2_to_the_32_elements():
     n = 2**30
     text = f"graph g(x: f32[8]) {{\ne = expand(x, shape=[{n}, 8])\nr = slice(e, dim=0, start={n - 2}, end={n}, step=1)\ny = add(r, 1)\nreturn y\n}}"
     assert run(text, torch.arange(8.0)).tolist() == [list(map(float, range(1, 9)))] * 2
-    text = f"graph g(x: i64[1]) {{\ni = iota(size={2**33}, dtype=i64)\ns = slice(i, dim=0, start={2**33 - 3}, end={2**33}, step=1)\nr = add(s, x)\nreturn r\n}}"
+    text = (f"graph g(x: i64[1]) {{\ni = iota(size={2**33}, dtype=i64)\ns = slice(i, dim=0, start={2**33 - 3}, end={2**33}, step=1)\n"
+            "r = add(s, x)\nreturn r\n}")
     assert run(text, torch.ones(1, dtype=torch.int64)).tolist() == [2**33 - 2, 2**33 - 1, 2**33]
     big = torch.ones(1).expand(2**33)
     got = through_torch(lambda x: x[2**32 + 5:2**32 + 8] * 2, big)
