@@ -60,6 +60,7 @@ class Emitter {
   std::string host_impl() const {
     std::string copies;
     for (const std::string& s : k_.symbols) copies += fmt::format("  t->s_{0} = s_{0};\n", s);
+    const bool split = stages_.split();
     std::int64_t cycles = 0;
     for (int c : s_.cost) cycles += c;
     Expr steps = s_.form == Form::element ? floordiv(min(lanes_, kTile) + Expr(kLanes - 1), kLanes) : Expr(1);
@@ -68,14 +69,16 @@ class Emitter {
         if (a.role == kernel::Role::inner) steps = steps * a.extent;
     if (s_.form == Form::rows) steps = floordiv(steps + Expr(kLanes - 1), kLanes);
     if (stages_.blocked()) steps = steps * Expr(kColumnVectors);
+    if (split) steps = floordiv(steps, max(stages_.segments(), 1)) + Expr(1);
     return fmt::format(
         "extern \"C\" void {0}_tile(const long* sizes, long threads, void* out) {{\n"
         "  struct {0}_tiling* const t = (struct {0}_tiling*)out;\n  (void)sizes;\n  (void)threads;\n{1}{2}"
         "  const long cycles = ({3}) * {4} + 50;  // of one unit, roughly\n"
-        "  t->phases = 1;\n  t->units[0] = ({5}) * ({6});\n  t->units[1] = 0;\n"
-        "  t->grain[0] = {7} / cycles + 1;\n  t->grain[1] = 1;\n  t->scratch_bytes = {8};\n  t->shared_bytes = 0;\n}}\n",
+        "  t->phases = {9};\n  t->units[0] = ({5}) * ({6}) * ({10});\n  t->units[1] = {11};\n"
+        "  t->grain[0] = {7} / cycles + 1;\n  t->grain[1] = 1;\n  t->scratch_bytes = {8};\n  t->shared_bytes = {12};\n}}\n",
         k_.name, symbols_from("sizes[{1}]"), copies, Values::size(steps), cycles + 2, Values::size(rows_), Values::size(tiles_), kGrainCycles,
-        s_.form == Form::element ? "0" : stages_.scratch_bytes());
+        s_.form == Form::element ? "0" : stages_.scratch_bytes(), split ? 2 : 1, split ? Values::size(stages_.segments()) : "1",
+        split ? Values::size(joined_units()) : "0", split ? stages_.shared_bytes(joined_units()) : "0");
   }
 
   std::string device_impl() {
@@ -85,12 +88,16 @@ class Emitter {
     for (const std::string& s : k_.symbols) w_.line(fmt::format("const i64 s_{0} = t->s_{0};", s));
     w_.line("i64 status = 0;");
     if (s_.form != Form::element) stages_.kept_pointers();
-    w_.open("for (i64 unit = begin; unit < end_unit; ++unit)");
-    if (s_.form == Form::element)
-      element();
-    else
-      reducing();
-    w_.close();
+    if (stages_.split()) {
+      split();
+    } else {
+      w_.open("for (i64 unit = begin; unit < end_unit; ++unit)");
+      if (s_.form == Form::element)
+        element();
+      else
+        reducing();
+      w_.close();
+    }
     for (bool stream : s_.stream)
       if (stream) {
         w_.line("__builtin_ia32_sfence();");
@@ -140,6 +147,33 @@ class Emitter {
     w_.line("const i32 m = (i32)(last - e);");
     for (std::size_t i = 0; i < k_.stmts.size(); ++i)
       if (s_.inner[i]) values_.statement(static_cast<int>(i), false);
+    w_.close();
+  }
+
+  /// Units of the second phase of a split reduction; the first has `segments` for each.
+  Expr joined_units() const { return rows_ * tiles_; }
+
+  void split() {
+    const std::string segs = Values::size(stages_.segments());
+    stages_.shared_pointers(joined_units());
+    auto place = [&](const std::string& unit) {
+      w_.line(fmt::format("const i64 row = {0} / ({1}), tile = {0} % ({1});", unit, Values::size(tiles_)));
+      w_.line("(void)row; (void)tile;");
+      if (!s_.row_axes.empty()) values_.coordinates(s_.row_axes, "row");
+      values_.row_pointers();
+    };
+    w_.open("if (phase == 0)");
+    w_.open("for (i64 unit = begin; unit < end_unit; ++unit)");
+    w_.line(fmt::format("const i64 joined = unit / ({0}), seg = unit % ({0});", segs));
+    place("joined");
+    stages_.split_segment([&] { row_statements(0, false); });
+    w_.close();
+    w_.line("return status;");
+    w_.close();
+    values_.forget_pointers();
+    w_.open("for (i64 unit = begin; unit < end_unit; ++unit)");
+    place("unit");
+    stages_.split_join([&] { row_statements(0, false); }, [&] { row_statements(1, true); });
     w_.close();
   }
 

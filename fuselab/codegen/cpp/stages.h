@@ -27,6 +27,17 @@ class Stages {
   /// That pass over the columns of `tile`: `before` prints what the body needs, `after` what follows the reductions.
   void blocked_stage(const std::function<void()>& before, const std::function<void()>& after);
 
+  /// Is there too little to share among threads in rows or columns, so that the reduction itself is cut into segments? A
+  /// segment is an aligned power of two of the tree's leaves, so the tree stays the same (stages_split.cpp).
+  bool split() const;
+  /// Segments per unit of the second phase, and bytes of `shared` for `units` such units, as C++ text over the size symbols.
+  Expr segments() const;
+  std::string shared_bytes(const Expr& units) const;
+  void shared_pointers(const Expr& units);
+  /// First phase: segment `seg` of a unit. Second phase: joins the segments of `unit`.
+  void split_segment(const std::function<void()>& before);
+  void split_join(const std::function<void()>& before, const std::function<void()>& after);
+
  private:
   struct Plan {
     std::vector<int> reduces, stores;
@@ -46,6 +57,11 @@ class Stages {
   void results(const Plan& p);
   void columns_of(const std::string& w);
   bool is_arg(int reduce) const;
+  Expr leaves() const;
+  std::int64_t leaves_per_segment() const;
+  int width() const { return rows_ ? 1 : kColumnVectors; }
+  void to_shared(const Plan& p, const std::string& at);
+  void from_shared(const Plan& p, const std::string& at, const std::string& suffix);
   std::string slot() const;
 
   const kernel::Schedule& s_;

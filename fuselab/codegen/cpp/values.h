@@ -22,6 +22,8 @@ class Values {
   std::string var(int i) const { return vars_[static_cast<std::size_t>(i)]; }
   /// `const f32* const x_0 = x + ...;` for every access of this kernel; once per row.
   void row_pointers();
+  /// A second loop over rows declares its own.
+  void forget_pointers() { pointers_.clear(); }
   /// `const i64 p1 = ..., p0 = ...;` from a linear position over `axes` (outermost first). Destroys nothing; needs no names.
   void coordinates(const std::vector<int>& axes, const std::string& linear);
   /// One statement. `whole`: all 16 lanes count.
