@@ -157,10 +157,13 @@ def check_kernels(debug):
     scripts = sorted(debug.glob("**/benchmark.py"))
     step(f"checking {len(scripts)} kernels through their own scripts (benchmark.py --check)")
     with concurrent.futures.ThreadPoolExecutor(max_workers=os.cpu_count() or 2) as pool:
-        results = list(pool.map(check_script, scripts))
+        running = [pool.submit(check_script, script) for script in scripts]
+        results = []
+        for done in concurrent.futures.as_completed(running):
+            results.append(done.result())
+            script, code, output = results[-1]
+            step(f"  {script.parent.name}: " + ("passed" if code == 0 else f"exit code {code}\n{output}"))
     failed = [r for r in results if r[1] != 0]
-    for script, code, output in failed:
-        say(f"{script.parent.name}: exit {code}\n{output}")
     if not scripts:
         step("no kernel left a script")
         return 1
