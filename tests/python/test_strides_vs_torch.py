@@ -181,8 +181,9 @@ def test_result_types_are_eagers(seed):
         except (RuntimeError, IndexError, TypeError):
             continue  # eager refuses; what fuselab refuses is tested elsewhere
         got = inferred(text, inputs)
-        if got.startswith("error") and "has no meaning for" in got and not inputs[0].is_floating_point():
-            continue  # an operator the table limits to floats; the front end leaves it to eager
+        limits = ("has no meaning for", "cannot be put into")
+        if got.startswith("error") and any(text in got for text in limits) and not inputs[0].is_floating_point():
+            continue  # what the table limits to floats, or to values of the same kind; the front end leaves it to eager
         checked += 1
         if got != want:
             wrong.append(f"{text} of {[type_text(t) for t in inputs]}: eager {want}, fuselab {got}")
