@@ -65,18 +65,24 @@ std::string identity_text(const std::string& op, DType t) {
 
 namespace {
 
-/// The low-precision dtype that the operand comes from and that every use rounds the result to: the function must then give the
-/// correctly rounded value of that dtype, not only a good f32.
-std::optional<DType> rounded_in(const kernel::Kernel& k, const Stmt& s) {
+/// The low-precision dtype to which every use rounds the result, if there is one.
+std::optional<DType> rounded_to(const kernel::Kernel& k, const Stmt& s) {
   if (s.args.size() != 1 || s.type != DType::f32) return std::nullopt;
-  const Stmt& from = k.stmts[s.args[0]];
-  if (from.kind != kernel::StmtKind::cast || !is_low_precision(k.stmts[from.args[0]].type)) return std::nullopt;
-  const DType low = k.stmts[from.args[0]].type;
   const int self = static_cast<int>(&s - k.stmts.data());
+  std::optional<DType> low;
   for (const Stmt& use : k.stmts)
-    for (int a : use.args)
-      if (a == self && !(use.kind == kernel::StmtKind::cast && use.type == low)) return std::nullopt;
+    for (int a : use.args) {
+      if (a != self) continue;
+      if (use.kind != kernel::StmtKind::cast || !is_low_precision(use.type) || (low && *low != use.type)) return std::nullopt;
+      low = use.type;
+    }
   return low;
+}
+
+/// Does the operand come from that dtype? The function must then give its correctly rounded value, not only a good f32.
+bool comes_from(const kernel::Kernel& k, const Stmt& s, DType low) {
+  const Stmt& from = k.stmts[s.args[0]];
+  return from.kind == kernel::StmtKind::cast && k.stmts[from.args[0]].type == low;
 }
 
 std::string compute_text_as(const kernel::Kernel& k, Stmt s, const char* op, const std::vector<std::string>& args, const std::string& active, Needs& needs) {
@@ -142,12 +148,17 @@ std::string compute_text(const kernel::Kernel& k, const Stmt& s, const std::vect
   if (op == "quotient" && t == DType::f64) return fmt::format("({} / {})", a, b);
   const vecmath::Function* f = is_float(t) ? vecmath::find(op, t) : nullptr;
   DType function_type = t;
-  if (const auto low = rounded_in(k, s); low && vecmath::find(op, *low) != nullptr) {
-    f = vecmath::find(op, *low);
-    function_type = *low;
+  std::string function = op;
+  if (const auto low = rounded_to(k, s)) {
+    const std::string name = comes_from(k, s, *low) ? op : "_" + op + "_to";
+    if (const auto* narrow = vecmath::find(name, *low)) {
+      f = narrow;
+      function = name;
+      function_type = *low;
+    }
   }
   if (f == nullptr) fail("kernel.unsupported", "kernel {}: no code for {} in {}; keep that operator out of the block (skip_ops)", k.name, op, name(t));
-  needs.functions.emplace_back(op, function_type);
+  needs.functions.emplace_back(function, function_type);
   std::string joined;
   for (const std::string& x : args) joined += (joined.empty() ? "" : ", ") + x;
   return fmt::format("{}({})", f->symbol, joined);

@@ -115,7 +115,7 @@ FL_INLINE f32x16 fl_f32_from_f16(f16x16 v) {
 FL_INLINE u16x16 fl_bf16_from_f32(f32x16 v) {
   const u32x16 b = __builtin_bit_cast(u32x16, v);
   const u32x16 r = (b + ((b >> 16) & 1u) + 0x7fffu) >> 16;  // nearest, ties to even
-  return __builtin_convertvector(v != v ? (u32x16)(0x7fc0u) | ((b >> 16) & 0x8000u) : r, u16x16);
+  return __builtin_convertvector(v != v ? (u32x16)(0x7fc0u) : r, u16x16);
 }
 )"},
     Helper{"to_int", R"(FL_INLINE i32x16 fl_to_i32(f32x16 v) {
