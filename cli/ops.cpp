@@ -6,6 +6,7 @@
 
 #include "cli/common.h"
 #include "fuselab/ops/op.h"
+#include "fuselab/ops/table_json.h"
 
 namespace fuselab::cli {
 namespace {
@@ -35,22 +36,13 @@ std::string call_of(const ops::Op& op) {
   return op.name + "(" + text + ")";
 }
 
-nlohmann::ordered_json json_of(const ops::Op& op) {
-  nlohmann::ordered_json args = nlohmann::ordered_json::array(), attrs = nlohmann::ordered_json::array();
-  for (const ops::ArgSpec& arg : op.args) args.push_back({{"name", arg.name}, {"optional", arg.optional}});
-  for (const ops::AttrSpec& attr : op.attrs) attrs.push_back({{"name", attr.name}, {"required", !attr.fallback.has_value()}});
-  return {{"name", op.name},
-          {"kind", kind_name(op.kind)},
-          {"args", args},
-          {"attrs", attrs},
-          {"results", op.results},
-          {"ulp", op.ulp},
-          {"aten", op.aten},
-          {"onnx", op.onnx},
-          {"ascend_ir", op.ascend_ir},
-          {"cann", op.cann},
-          {"lower", op.lower},
-          {"doc", op.doc}};
+/// The table's rows as the front ends get them, in its order.
+nlohmann::ordered_json rows() { return nlohmann::ordered_json::parse(ops::table_json()); }
+
+nlohmann::ordered_json row_of(const ops::Op& op) {
+  for (nlohmann::ordered_json& row : rows())
+    if (row["name"] == op.name) return row;
+  return {};
 }
 
 }  // namespace
@@ -70,7 +62,7 @@ void add_ops(CLI::App& app) {
       const ops::Op* op = ops::find_any_case(args->name);
       if (!op) throw UsageError("there is no operator \"" + args->name + "\"; `fuselab ops` lists all.");
       if (args->json) {
-        print_json(json_of(*op));
+        print_json(row_of(*op));
         return;
       }
       std::cout << fmt::format("{}  [{}]\n  {}\n", call_of(*op), kind_name(op->kind), op->doc);
@@ -81,9 +73,7 @@ void add_ops(CLI::App& app) {
       return;
     }
     if (args->json) {
-      nlohmann::ordered_json rows = nlohmann::ordered_json::array();
-      for (const ops::Op& op : ops::table()) rows.push_back(json_of(op));
-      print_json({{"operators", rows}});
+      print_json({{"operators", rows()}});
       return;
     }
     for (const ops::Op& op : ops::table())

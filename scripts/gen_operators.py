@@ -75,7 +75,7 @@ def main(rows):
 if __name__ == "__main__":
     if len(sys.argv) > 1:
         with open(sys.argv[1]) as f:
-            table = json.load(f)
+            table = json.load(f)["operators"]
     else:
         from fuselab import _core
 

@@ -212,7 +212,7 @@ def reduce_cases(row, rng):
 
 def main(table_file, out_file):
     with open(table_file) as f:
-        rows = json.load(f)
+        rows = json.load(f)["operators"]
     rng, cases, missing = random.Random(1), [], []
     for row in rows:
         if row["kind"] not in ("pointwise", "reduce") or row["lower"] == "-" or row["name"] in ("cast", "copy"):
