@@ -1,0 +1,105 @@
+// Kernel IR: text form, verification, lowering of views and reductions, and what has no kernel form.
+#include "fuselab/kernel/ir.h"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <string>
+
+#include "fuselab/codegen/codegen.h"
+#include "fuselab/core/error.h"
+#include "fuselab/graph/text.h"
+
+namespace fuselab {
+namespace {
+
+codegen::Generated make(const std::string& body) { return codegen::generate(parse_graph("graph g(" + body), "k", {}); }
+
+std::string code_of(const std::function<void()>& f) {
+  try {
+    f();
+  } catch (const Error& e) {
+    return e.code();
+  }
+  return "none";
+}
+
+const char* const kGraphs[] = {
+    "x: f32[8, 64]) { a = softmax(x, dim=1) return a }",
+    "B: size, x: bf16[B, 64], w: bf16[64]) { a = layer_norm(x, w, normalized_shape=[64]) b = gelu(a) return b, a }",
+    "x: f32[4, 6, 5]) { a = sum(x, dims=[0, 2]) return a }",
+    "x: f32[4, 6, 5]) { a = argmax(x, dims=[1]) return a }",
+    "x: i32[7], y: i32[7]) { a = div_floor(x, y) return a }",
+    "x: f64[3, 5]) { v, m = var_mean(x, dims=[1]) return v, m }",
+    "x: f32[2, 8, 3, 3], w: f32[8]) { a = group_norm(x, w, num_groups=4) return a }",
+    "B: size) { a = iota(size=B, dtype=i64) return a }",
+};
+
+TEST(KernelText, RoundTrips) {
+  for (const char* g : kGraphs) {
+    SCOPED_TRACE(g);
+    const auto first = make(g);
+    const auto again = codegen::generate_from_ir(first.kernel_ir, "kernel.ir");
+    EXPECT_EQ(again.kernel_ir, first.kernel_ir);
+    EXPECT_EQ(again.source.text(), first.source.text());
+  }
+}
+
+TEST(KernelText, EveryDamagedLineIsAnErrorOrAKernel) {
+  for (const char* g : kGraphs) {
+    const std::string text = make(g).kernel_ir;
+    for (std::size_t i = 0; i < text.size(); i += 3) {
+      for (const char c : {'\0', '%', '[', '9', 'z', '\n'}) {
+        std::string bad = text;
+        bad[i] = c;
+        const std::string code = code_of([&] { kernel::parse_kernel(bad, "f"); });
+        EXPECT_TRUE(code == "none" || code.rfind("kernel.", 0) == 0 || code.rfind("expr.", 0) == 0 || code.rfind("dtype.", 0) == 0) << code << "\n" << bad;
+      }
+    }
+  }
+}
+
+TEST(KernelText, ErrorsNameTheLine) {
+  try {
+    kernel::parse_kernel("kernel k {\n  in x: f32\n  %0 = lead x [p0]: f32\n}\n", "kernel.ir");
+    FAIL();
+  } catch (const Error& e) {
+    EXPECT_NE(std::string(e.what()).find("kernel.ir:3"), std::string::npos) << e.what();
+  }
+}
+
+TEST(Lower, ViewsAreIndexArithmetic) {
+  const std::string t = make("x: f32[4, 6]) { a = abs(x) b = permute(a, dims=[1, 0]) c = slice(b, dim=0, start=1, end=5, step=2) d = exp(c) return d }").kernel_ir;
+  EXPECT_NE(t.find("[2]*p0 + [6]*p1 + [1]"), std::string::npos) << t;
+  EXPECT_EQ(t.find("permute"), std::string::npos);
+}
+
+TEST(Lower, AReshapeBetweenValuesSplitsAxes) {
+  const std::string t = make("x: f32[4, 6]) { a = abs(x) b = reshape(a, shape=[24]) c = exp(b) return c }").kernel_ir;
+  EXPECT_NE(t.find("= abs"), std::string::npos) << t;
+}
+
+TEST(Lower, SoftmaxIsOneKernelWithTwoReductions) {
+  const std::string t = make("x: f32[8, 64]) { s = mul(x, 0.5) a = softmax(s, dim=1) b = add(a, 1.0) return b }").kernel_ir;
+  EXPECT_NE(t.find("reduce max"), std::string::npos);
+  EXPECT_NE(t.find("reduce sum"), std::string::npos);
+}
+
+TEST(Lower, TwoExtentsAreNotOneKernel) {
+  EXPECT_EQ(code_of([] { make("x: f32[8, 64]) { a = sum(x, dims=[1]) b = sum(a, dims=[0]) return b }"); }), "kernel.unsupported");
+}
+
+TEST(Determinism, SameGraphSameText) {  // P-32, P-35
+  for (const char* g : kGraphs) EXPECT_EQ(make(g).source.text(), make(g).source.text());
+}
+
+TEST(Simplify, CanBeSkipped) {  // P-43
+  codegen::Options o;
+  o.skip_passes = {"simplify"};
+  const auto graph = parse_graph("graph g(x: f32[8]) { a = add(x, x) b = add(x, x) c = mul(a, b) return c }");
+  const std::string with = codegen::generate(graph, "k", {}).kernel_ir, without = codegen::generate(graph, "k", o).kernel_ir;
+  EXPECT_LT(with.size(), without.size());
+}
+
+}  // namespace
+}  // namespace fuselab
