@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string_view>
 
+#include "fuselab/graph/reshape_copies.h"
 #include "fuselab/graph/strides.h"
 
 namespace fuselab::fuse {
@@ -70,6 +71,8 @@ void Info::find_roles() {
       continue;
     }
     role[node.id] = Role::view;
+    if (view[node.id].kind == ViewKind::reshape && !share_a_refinement(from.sizes, to.sizes))
+      view[node.id].kind = ViewKind::other;
     // A view nobody here can follow is materialised as an alias and is a root of its own.
     if (view[node.id].kind != ViewKind::other) root_[node.results[0]] = root_[std::get<ValueId>(node.args[0])];
   }

@@ -5,7 +5,8 @@ namespace {
 
 class Pass {
  public:
-  Pass(const Kernel& k, const PrecisionOptions& o) : old_(k), options_(o), out_(k), low_(k.stmts.size(), -1), wide_(k.stmts.size(), -1) {
+  Pass(const Kernel& k, const PrecisionOptions& o)
+      : old_(k), options_(o), out_(k), low_(k.stmts.size(), -1), wide_(k.stmts.size(), -1), inner_(k.stmts.size(), -1) {
     out_.stmts.clear();
   }
 
@@ -18,7 +19,10 @@ class Pass {
         visit_store(s);
       else
         visit_value(i, s);
-      if (s.result && is_low_precision(s.type) && low_[i] < 0 && rounds(s)) low_[i] = emit_cast(wide_[i], s.type, s), wide_[i] = -1;
+      if (s.result && is_low_precision(s.type) && low_[i] < 0 && rounds(s)) {
+        inner_[i] = wide_[i];
+        low_[i] = emit_cast(wide_[i], s.type, s), wide_[i] = -1;
+      }
     }
     return std::move(out_);
   }
@@ -47,8 +51,10 @@ class Pass {
     return emit(c);
   }
 
-  /// The value of old statement `i` in its compute type; the cast after a load appears at its first use.
-  int wide(int i) {
+  /// The value of old statement `i` in its compute type, as `user` sees it; the cast after a load appears at its first use.
+  /// Inside a composite a result that others read too (the rstd of a norm) is not rounded yet.
+  int wide(int i, const Stmt& user) {
+    if (inner_[i] >= 0 && user.node == old_.stmts[i].node && user.kind != StmtKind::store) return inner_[i];
     if (wide_[i] < 0) wide_[i] = emit_cast(low_[i], DType::f32, old_.stmts[i]);
     return wide_[i];
   }
@@ -58,30 +64,30 @@ class Pass {
     const DType from = old_.stmts[a].type;
     if (is_low_precision(s.type)) {
       if (s.type == from) {  // rounding asked for by a decision
-        low_[i] = low_[a] >= 0 ? low_[a] : emit_cast(wide(a), s.type, s);
+        low_[i] = low_[a] >= 0 ? low_[a] : emit_cast(wide(a, s), s.type, s);
         return;
       }
       if (s.user || s.result) {
-        low_[i] = emit_cast(wide(a), s.type, s, s.user);
+        low_[i] = emit_cast(wide(a, s), s.type, s, s.user);
         return;
       }
-      wide_[i] = compute_type(from) == DType::f32 ? wide(a) : emit_cast(wide(a), DType::f32, s);
+      wide_[i] = compute_type(from) == DType::f32 ? wide(a, s) : emit_cast(wide(a, s), DType::f32, s);
       return;
     }
     if (s.type == DType::f32 && is_low_precision(from)) {
-      wide_[i] = wide(a);
+      wide_[i] = wide(a, s);
       return;
     }
-    wide_[i] = emit_cast(wide(a), s.type, s, s.user);
+    wide_[i] = emit_cast(wide(a, s), s.type, s, s.user);
   }
 
   void visit_store(const Stmt& s) {
     Stmt t = s;
     const int a = s.args[0];
     if (is_low_precision(s.type))
-      t.args = {low_[a] >= 0 ? low_[a] : emit_cast(wide(a), s.type, s)};
+      t.args = {low_[a] >= 0 ? low_[a] : emit_cast(wide(a, s), s.type, s)};
     else
-      t.args = {wide(a)};
+      t.args = {wide(a, s)};
     emit(t);
   }
 
@@ -91,7 +97,7 @@ class Pass {
       (is_low_precision(s.type) ? low_ : wide_)[i] = emit(t);
       return;
     }
-    for (int& a : t.args) a = wide(a);
+    for (int& a : t.args) a = wide(a, s);
     t.type = compute_type(s.type);
     wide_[i] = emit(t);
   }
@@ -100,6 +106,7 @@ class Pass {
   const PrecisionOptions& options_;
   Kernel out_;
   std::vector<int> low_, wide_;  ///< per old statement: its value in its own low-precision dtype, and in the compute type
+  std::vector<int> inner_;       ///< of a result that was rounded: its value before
 };
 
 }  // namespace

@@ -7,6 +7,7 @@
 
 #include "fuselab/core/error.h"
 #include "fuselab/core/threads.h"
+#include "fuselab/graph/reshape_copies.h"
 #include "fuselab/graph/text.h"
 #include "fuselab/runtime/layout.h"
 #include "fuselab/runtime/pool.h"
@@ -41,6 +42,7 @@ CompiledGraph::CompiledGraph(Graph graph, Options options) : original_(std::move
   const auto start = Clock::now();
   graph_ =
       simplify(original_, {options_.codegen.opt_level, options_.codegen.skip_passes}, options_.dumps ? &graph_dumps_ : nullptr);
+  graph_ = copy_before_reshape(graph_);
   timing_.simplify = ms_since(start);
 
   const auto fuse_start = Clock::now();

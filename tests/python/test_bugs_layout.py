@@ -219,3 +219,31 @@ def test_found_1_gradient_through_an_extreme_of_a_product(factor, reduce, dtype)
         f(theirs).backward()
     assert mine.grad.isfinite().all()
     torch.testing.assert_close(mine.grad, theirs.grad)
+
+
+@pytest.mark.parametrize("dynamic", [False, True])
+@pytest.mark.parametrize("dtype", [torch.float16, torch.float32, torch.int64], ids=word)
+def test_reshapes_that_regroup_elements(dtype, dynamic):
+    """[3, 7] as [7, 3]: no strides in a kernel's loops say that. Of inputs, of computed values, of permuted ones, before and after rows."""
+    cases = [lambda x: x.view(7, 3) + 1, lambda x: (x + 1).view(7, 3) * 2, lambda x: (x.t() * 2).reshape(3, 7) * 2, lambda x: x.t().reshape(3, 7) + x,
+             lambda x: (x + 2).view(7, 3).sum(0), lambda x: (x.sum(1, keepdim=True) + x).view(7, 3) + 1, lambda x: x[:, 1:].reshape(2, 9) + 1,
+             lambda x: (x + 1).view(7, 3)]
+    x = torch.arange(21).reshape(3, 7).to(dtype)
+    for f in cases:
+        fallbacks = fuselab.harness_stats()["fallbacks"]
+        got = through_torch(f, x, dynamic=dynamic)
+        assert same_bits(got, f(x)) and got.stride() == f(x).stride()
+        assert dynamic or fuselab.harness_stats()["fallbacks"] == fallbacks  # nothing runs in PyTorch
+
+
+@pytest.mark.parametrize("shape", ["[7, 3]", "[m, n]"])
+@pytest.mark.parametrize("strides", ["", "{1, 3}"])
+def test_reshapes_that_regroup_elements_in_graphs(shape, strides):
+    if shape == "[m, n]":
+        head, sizes = ("graph g(n: size, m: size, x: f32[n, m]{1, n})" if strides else "graph g(n: size, m: size, x: f32[n, m])"), (3, 7)
+    else:
+        head, sizes = f"graph g(x: f32[3, 7]{strides})", ()
+    x = torch.arange(21.0).reshape(7, 3).t() if strides else torch.arange(21.0).reshape(3, 7)
+    for body, want in ((f"r = reshape(x, shape={shape})\ny = add(r, 1)", x.reshape(7, 3) + 1),
+                       (f"a = exp(x)\nr = reshape(a, shape={shape})\ny = sum(r, dims=[0])", x.exp().reshape(7, 3).sum(0))):
+        torch.testing.assert_close(run(head + " {\n" + body + "\nreturn y\n}", *sizes, x), want)
