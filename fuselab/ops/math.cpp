@@ -85,6 +85,51 @@ void add_math(std::vector<Op>& t) {
       .special("0 -> 0; -0 -> -0; inf -> 1; -inf -> -1; nan -> nan")
       .names("Tanh", "Tanh", "Tanh")
       .doc("Hyperbolic tangent.", t);
+  function("sinh", [](D a, A) { return std::sinh(a[0]); })
+      .ulp(1.5)
+      .monotone()
+      .special("0 -> 0; -0 -> -0; inf -> inf; -inf -> -inf; nan -> nan")
+      .names("Sinh", "Sinh", "Sinh")
+      .doc("Hyperbolic sine.", t);
+  function("cosh", [](D a, A) { return std::cosh(a[0]); })
+      .ulp(1.5)
+      .special("0 -> 1; -0 -> 1; inf -> inf; -inf -> inf; nan -> nan")
+      .names("Cosh", "Cosh", "Cosh")
+      .doc("Hyperbolic cosine.", t);
+  function("asin", [](D a, A) { return std::asin(a[0]); })
+      .ulp(1.5)
+      .monotone()
+      .special("0 -> 0; -0 -> -0; 2 -> nan; -2 -> nan; inf -> nan; nan -> nan")
+      .names("Asin", "Asin", "Asin")
+      .doc("Angle whose sine is the argument, in [-pi/2, pi/2].", t);
+  function("acos", [](D a, A) { return std::acos(a[0]); })
+      .ulp(1.5)
+      .special("1 -> 0; 2 -> nan; -2 -> nan; inf -> nan; nan -> nan")
+      .names("Acos", "Acos", "Acos")
+      .doc("Angle whose cosine is the argument, in [0, pi].", t);
+  function("atan", [](D a, A) { return std::atan(a[0]); })
+      .ulp(1.5)
+      .monotone()
+      .special("0 -> 0; -0 -> -0; nan -> nan")
+      .names("Atan", "Atan", "Atan")
+      .doc("Angle whose tangent is the argument, in [-pi/2, pi/2].", t);
+  function("asinh", [](D a, A) { return std::asinh(a[0]); })
+      .ulp(1.5)
+      .monotone()
+      .special("0 -> 0; -0 -> -0; inf -> inf; -inf -> -inf; nan -> nan")
+      .names("Asinh", "Asinh", "Asinh")
+      .doc("Inverse of the hyperbolic sine.", t);
+  function("acosh", [](D a, A) { return std::acosh(a[0]); })
+      .ulp(1.5)
+      .special("1 -> 0; 0.5 -> nan; -inf -> nan; inf -> inf; nan -> nan")
+      .names("Acosh", "Acosh", "Acosh")
+      .doc("Inverse of the hyperbolic cosine, at least 0.", t);
+  function("atanh", [](D a, A) { return std::atanh(a[0]); })
+      .ulp(1.5)
+      .monotone()
+      .special("0 -> 0; -0 -> -0; 1 -> inf; -1 -> -inf; 2 -> nan; nan -> nan")
+      .names("Atanh", "Atanh", "Atanh")
+      .doc("Inverse of the hyperbolic tangent.", t);
   function("sigmoid", [](D a, A) { return a[0] >= 0 ? 1 / (1 + std::exp(-a[0])) : std::exp(a[0]) / (1 + std::exp(a[0])); })
       .ulp(2)
       .monotone()

@@ -38,6 +38,21 @@ void reset_counts() {
 }
 void count_relayout() { counters.relayouts.fetch_add(1, std::memory_order_relaxed); }
 
+namespace {
+
+/// The kernel's text. A kernel without a form is an error that names the value it makes, so that a front end can leave just
+/// that operator to its framework.
+codegen::Generated generate(const DistinctKernel& k, const codegen::Options& options) {
+  try {
+    return codegen::generate(k.fragment, k.name, options);
+  } catch (const Error& e) {
+    if (e.code() != "kernel.unsupported") throw;
+    fail("kernel.unsupported", "value '{}' has no kernel: {}", k.fragment.values[k.fragment.outputs.at(0)].name, e.what());
+  }
+}
+
+}  // namespace
+
 CompiledGraph::CompiledGraph(Graph graph, Options options) : original_(std::move(graph)), options_(std::move(options)) {
   const auto start = Clock::now();
   graph_ =
@@ -73,7 +88,7 @@ CompiledGraph::CompiledGraph(Graph graph, Options options) : original_(std::move
   std::vector<codegen::Source> sources;
   for (const DistinctKernel& k : program_.kernels) {
     const auto it = made.find(print_graph(k.fragment));
-    generated_.push_back(it != made.end() ? std::move(it->second) : codegen::generate(k.fragment, k.name, options_.codegen));
+    generated_.push_back(it != made.end() ? std::move(it->second) : generate(k, options_.codegen));
     sources.push_back(generated_.back().source);
   }
   timing_.codegen = ms_since(codegen_start) + asked_ms;

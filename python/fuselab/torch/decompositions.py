@@ -24,7 +24,8 @@ TAKEN_APART = """
     selu sigmoid_backward silu silu_backward smooth_l1_loss smooth_l1_loss_backward soft_margin_loss
     soft_margin_loss_backward softplus_backward softshrink square squeeze std std_mean t tanh_backward threshold
     threshold_backward transpose tril triu unsafe_split unsafe_split_with_sizes var var_mean zeros zeros_like
-    _softmax_backward_data _log_softmax_backward_data nansum""".split()
+    _softmax_backward_data _log_softmax_backward_data nansum arange eye logit nan_to_num sinc special_entr
+    special_xlog1py""".split()
 
 
 @functools.cache
@@ -79,5 +80,18 @@ def _unbind(x, dim=0):
     return [aten.select.int(x, dim, i) for i in range(int(x.shape[dim]))]
 
 
+def _round_decimals(x, decimals=0):
+    """Eager's own steps: the scaled value rounded, in f32 and f64 with each step rounded as eager rounds it."""
+    if x.dtype not in (torch.float32, torch.float64):
+        return NotImplemented
+    if decimals == 0:
+        return aten.round.default(x)
+    scale = float(10 ** abs(decimals))
+    if decimals > 0:
+        return aten.div.Scalar(aten.round.default(aten.mul.Scalar(x, scale)), scale)
+    return aten.mul.Scalar(aten.round.default(aten.div.Scalar(x, scale)), scale)
+
+
 OWN = {
+    aten.round.decimals: _round_decimals,
     aten.split_with_sizes.default: _split_with_sizes, aten.split.Tensor: _split, aten.unbind.int: _unbind}

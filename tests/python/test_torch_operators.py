@@ -1,0 +1,64 @@
+"""Operators of PyTorch's own samples that were once wrong, refused or left to PyTorch, against eager."""
+import pytest
+
+torch = pytest.importorskip("torch")
+
+import fuselab  # noqa: E402
+
+FLOATS = [torch.float32, torch.float16, torch.bfloat16]
+
+
+@pytest.fixture(autouse=True)
+def fresh_dynamo():
+    torch._dynamo.reset()
+    torch.manual_seed(0)
+
+
+def check(fn, *inputs, whole=True, **tolerance):
+    """Values, types, shapes and strides as eager's; `whole`: nothing of it is left to PyTorch."""
+    before = fuselab.harness_stats()
+    got, want = torch.compile(fn, backend="fuselab")(*inputs), fn(*inputs)
+    after = fuselab.harness_stats()
+    torch.testing.assert_close(got, want, equal_nan=True, **tolerance)
+    assert got.stride() == want.stride()
+    if whole:
+        assert after["kernels"] > before["kernels"]
+        assert after["fallback_reasons"] == before["fallback_reasons"]
+
+
+@pytest.mark.parametrize("dtype", [*FLOATS, torch.int64])
+@pytest.mark.parametrize("name", ["sinh", "cosh", "asin", "acos", "atan", "asinh", "acosh", "atanh", "sinc", "logit"])
+def test_elementary_functions(name, dtype):
+    if dtype.is_floating_point:
+        x = torch.tensor([-2, -1, -0.75, -1e-3, -0.0, 0.0, 0.25, 0.5, 1, 1.5, 3, torch.inf, -torch.inf, torch.nan], dtype=dtype)
+    else:
+        x = torch.tensor([0, 1, 1, 0]).to(dtype)
+    check(getattr(torch, name), x)
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize("options", [{}, {"nan": 3.0, "posinf": 1.0, "neginf": -2.0}])
+def test_nan_to_num(dtype, options):
+    check(lambda x: torch.nan_to_num(x, **options), torch.tensor([torch.nan, torch.inf, -torch.inf, -0.0, 2.5], dtype=dtype))
+
+
+@pytest.mark.parametrize("decimals", [0, 1, 3, -1, -2])
+def test_round_to_decimals(decimals):
+    check(lambda x: torch.round(x, decimals=decimals), torch.tensor([0.05, 0.15, -0.25, 2.5, 15.0, 25.0, 1234.5678, 1e30, torch.inf, torch.nan]))
+
+
+@pytest.mark.parametrize("args", [(7,), (2, 9), (9, 2, -3), (0, 1, 0.125), (-3.5, 4)])
+@pytest.mark.parametrize("dtype", [None, torch.float32, torch.int32])
+def test_arange(args, dtype):
+    if dtype == torch.int32 and any(isinstance(a, float) for a in args):
+        pytest.skip("a step of 0")
+    check(lambda x: torch.arange(*args, dtype=dtype) + x, torch.ones((), dtype=torch.int32))
+
+
+@pytest.mark.parametrize("diagonal", [-2, 0, 1])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.int64, torch.bool])
+def test_triangles_and_eye(diagonal, dtype):
+    x = (torch.randn(2, 4, 5) * 3).to(dtype)
+    check(lambda v: v.tril(diagonal), x)
+    check(lambda v: v.triu(diagonal), x.mT)
+    check(lambda v: v + torch.eye(4, 5), x.float())
