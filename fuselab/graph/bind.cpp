@@ -3,6 +3,8 @@
 #include <set>
 
 #include "fuselab/core/error.h"
+#include "fuselab/graph/infer.h"
+#include "fuselab/graph/infer_rules.h"
 
 namespace fuselab {
 namespace {
@@ -103,6 +105,7 @@ Graph concrete(const Graph& graph, const SymbolValues& values) {
            a.eval(values), b.eval(values));
     }
   }
+  check_sizes(size_checks(graph), values);
   Graph out = graph;
   out.size_params.clear();
   out.assumptions.clear();
@@ -121,6 +124,47 @@ Graph concrete(const Graph& graph, const SymbolValues& values) {
     }
   }
   return out;
+}
+
+std::vector<SizeCheck> size_checks(const Graph& graph) {
+  std::vector<SizeCheck> checks;
+  for (const Node& node : graph.nodes) {
+    if (node.op == nullptr || node.args.empty()) continue;
+    const auto* first = std::get_if<ValueId>(&node.args[0]);
+    if (first == nullptr) continue;
+    const std::vector<Expr>& sizes = graph.values[static_cast<std::size_t>(*first)].type.sizes;
+    const std::string& result = graph.values[static_cast<std::size_t>(node.results[0])].name;
+    if (node.op->name == "select") {
+      const auto d = static_cast<std::size_t>(
+          infer_rules::wrap_dim(node, infer_rules::attr_int(node, "dim"), static_cast<int>(sizes.size())));
+      const Expr index = infer_rules::attr_expr(node, "index");
+      if (sizes[d].is_const() && index.is_const()) continue;
+      // index < size, or -size <= index for one that counts from the end.
+      const bool from_end = index.is_const() && index.value() < 0;
+      checks.push_back({from_end ? sizes[d] + index : sizes[d] - index, from_end ? 0 : 1, "call.shape",
+                        fmt::format("select: index {} of value {} is outside of dimension {} with size", index.str(), result, d),
+                        sizes[d]});
+      if (!index.is_const()) {
+        checks.push_back({index, 0, "call.shape", fmt::format("select: the index of value {} is", result), index});
+      }
+    } else if (infer_rules::is_extreme(*node.op)) {
+      for (const int d : reduced_dims(graph, node)) {
+        const Expr& size = sizes[static_cast<std::size_t>(d)];
+        if (size.is_const()) continue;
+        checks.push_back(
+            {size, 1, "call.empty_reduction",
+             fmt::format("{}: value {} has no extreme, dimension {} of its argument has size", node.op->name, result, d), size});
+      }
+    }
+  }
+  return checks;
+}
+
+void check_sizes(const std::vector<SizeCheck>& checks, const SymbolValues& values) {
+  for (const SizeCheck& c : checks) {
+    if (c.size.eval(values) < c.least)
+      throw Error(c.code, fmt::format("{} {}; call it with other sizes", c.what, c.shown.eval(values)));
+  }
 }
 
 std::vector<std::int64_t> constant_sizes(const std::vector<Expr>& sizes) {

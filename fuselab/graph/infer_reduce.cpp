@@ -7,12 +7,17 @@
 
 namespace fuselab::infer_rules {
 
+// An extreme of nothing does not exist; a recipe that is one says so by how it begins.
+bool is_extreme(const ops::Op& op) {
+  const std::string& recipe = op.lower;
+  return op.kind == ops::Kind::reduce &&
+         (recipe.starts_with("rmax(") || recipe.starts_with("rmin(") || recipe.starts_with("rarg"));
+}
+
 Exprs reduced_sizes(const Graph& g, const Node& n) {
   const Exprs& sizes = first_tensor(g, n).sizes;
   const std::vector<int> dims = reduced_dims(g, n);
-  // An extreme of nothing does not exist; a recipe that is one says so by how it begins.
-  const std::string& recipe = n.op->lower;
-  if (recipe.rfind("rmax", 0) == 0 || recipe.rfind("rmin", 0) == 0 || recipe.rfind("rarg", 0) == 0) {
+  if (is_extreme(*n.op)) {
     for (int d : dims) {
       if (sizes[d].is(0))
         fail("graph.shape", "{}: dimension {} of {} has size 0, which has no extreme", n.op->name, d, list_text(sizes));

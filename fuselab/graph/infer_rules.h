@@ -42,6 +42,7 @@ Exprs same_strides(const Graph& g, const Node& n, const Exprs& sizes);
 /// The other arguments of a ShapeRule::same or reduce operator must fit the first: per channel, per row or broadcast to it.
 void check_companions(const Graph& g, const Node& n);
 bool has_channel_argument(const ops::Op& op);
+bool is_extreme(const ops::Op& op);  ///< has no result for no elements: amax, argmin, max_dim, ...
 
 // infer_view.cpp
 Type view_type(const Graph& g, const Node& n);

@@ -120,7 +120,7 @@ class Evaluation {
     if (lo == 0) lo = minus_zero_ ? -0.0 : 0.0;
     if (hi == 0) hi = plus_zero_ ? 0.0 : -0.0;
   }
-  /// All results at the ends, at 0 inside an interval and where two intervals overlap: what a comparison can hang on.
+  /// All results at the ends, at 0 and NaN inside an interval and where two intervals overlap: what a comparison can hang on.
   bool agrees(double& result) {
     std::array<double, kMaxArgs> x;
     std::array<std::vector<double>, kMaxArgs> choices;
@@ -131,6 +131,7 @@ class Evaluation {
       open = true;
       choices[k].push_back(args[k].hi);
       if (args[k].lo < 0 && args[k].hi > 0) choices[k].push_back(0);
+      if (args[k].lo == -kInfinity && args[k].hi == kInfinity) choices[k].push_back(std::nan(""));  // settle(): a number or NaN
     }
     if (open && count_ >= 2) {
       for (std::size_t k = 0; k + 1 < count_; ++k) {

@@ -417,6 +417,8 @@ class Follower {
         Hull hull;
         hull.take(test(b.lo));
         hull.take(test(b.hi));
+        if (!b.point()) hull.take(test(0));  // between infinite ends lie numbers, and without limit perhaps a NaN
+        if (b.lo == -kInfinity && b.hi == kInfinity) hull.take(test(std::nan("")));
         return hull.ball(test(b.v));
       });
     }

@@ -1,6 +1,7 @@
 // Reduce operators: the table's fp64 formula row by row, error bounds from the recipe's running error analysis.
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 
 #include "fuselab/core/error.h"
@@ -208,7 +209,7 @@ class Batch {
         const std::int64_t at = in.places[static_cast<std::size_t>(begin_ * s_.rows.n) + i];
         Ball& b = balls_[k][i] = ball_of(*in.array, at, compute_);
         if (in.round_first) round_for_decision(in.array->dtype, b);
-        exact_ = exact_ && b.lo == b.v && b.hi == b.v;
+        exact_ = exact_ && b.exact();
         if (in.array->flagged(at)) {
           if (flags_[k].empty()) flags_[k].resize(count);
           flags_[k][i] = 1;
@@ -257,7 +258,10 @@ class Batch {
     return s_.result_places[static_cast<std::size_t>(begin_ * s_.rows.n) + i];
   }
   const Ball& error_at(const RowBalls& r, std::size_t k, std::size_t i) const {
+    static constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+    static constexpr Ball kNothing{kNaN, kNaN, kNaN};  // a statistic of no elements
     const auto n = static_cast<std::size_t>(s_.rows.n);
+    if (n == 0 && !r.per_row) return kNothing;
     if (r.per_row) return r.at[s_.per_row[k] ? i : i / n];
     return r.at[s_.per_row[k] ? i * n : i];
   }

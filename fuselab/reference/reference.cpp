@@ -82,7 +82,7 @@ Output output_of(const Value& value, const Array& a) {
 class Interpreter {
  public:
   Interpreter(const Graph& graph, const std::vector<Tensor>& inputs, const Options& options, bool model)
-      : g_(concrete(graph, bind_symbols(graph, inputs))), options_(options) {
+      : g_(concrete(graph, bind_symbols(graph, inputs, options.sizes))), options_(options) {
     policy_.model = model;
     policy_.eager = options.rounding == Rounding::eager;
     policy_.any_borders = options.any_borders;

@@ -10,6 +10,7 @@
 #pragma once
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -30,6 +31,8 @@ struct Options {
   std::vector<ValueId> stored;
   /// Every low-precision value may or may not be rounded: for graphs of several blocks whose borders are not known.
   bool any_borders = false;
+  /// Values of `B: size` parameters (by name) that no input shows.
+  std::map<std::string, std::int64_t> sizes;
   /// Runs an extern node: its results for these inputs. Without one an extern node is Error("reference.extern").
   std::function<std::vector<Tensor>(const Node&, const std::vector<Tensor>&)> externs;
 };

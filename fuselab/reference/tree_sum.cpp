@@ -39,6 +39,15 @@ struct Tree {
   }
 };
 
+/// Longest chain of inexact additions in the order of kernel/ir.h (Tree): within a chain (the first addition, to 0, is exact),
+/// across the four chains, across the blocks, across the lanes.
+double tree_depth(std::int64_t n, std::int64_t lanes) {
+  const std::int64_t steps = (n + lanes - 1) / lanes, in_block = std::min<std::int64_t>(steps, 32), blocks = (steps + 31) / 32;
+  return static_cast<double>((in_block + 3) / 4 - 1) +
+         std::ceil(std::log2(static_cast<double>(std::min<std::int64_t>(in_block, 4)))) +
+         std::ceil(std::log2(static_cast<double>(blocks))) + std::ceil(std::log2(static_cast<double>(std::min(n, lanes))));
+}
+
 }  // namespace
 
 TreeSum tree_sum(DType t, const Ball* values, std::int64_t n) {
@@ -55,10 +64,7 @@ TreeSum tree_sum(DType t, const Ball* values, std::int64_t n) {
   const double unit = t == DType::f64 ? 0x1p-53 : 0x1p-24;
   // Sums of integers below the mantissa are exact in any order: counts compare equal.
   if (whole && magnitude <= 1 / unit) return {value, 0};
-  // Longest chain of inexact additions: within a lane, across the lanes, across the chunks. The first addition to 0 is exact.
-  const double lanes = static_cast<double>(std::min(n, kLanes));
-  const double depth = static_cast<double>(std::min<std::int64_t>((n + kLanes - 1) / kLanes, kChunk / kLanes) - 1) +
-                       std::ceil(std::log2(lanes)) + std::max(0.0, std::ceil(std::log2(static_cast<double>(n) / kChunk)));
+  const double depth = std::max(tree_depth(n, kLanes), tree_depth(n, 1));  // the lanes run along the row or across rows
   const double worst = depth * unit * static_cast<double>(magnitude) * (1 + depth * unit);
   // The worst case grows with the depth times the sum of magnitudes. Roundings that do not conspire add up like a random walk,
   // whose eightfold deviation is far below it; where they conspire (equal values), the simulated tree shows it.

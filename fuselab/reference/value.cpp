@@ -57,8 +57,8 @@ void settle(DType t, double ulp, Ball& b, bool& undecided) {
     const double slack = budget * ulp_of(t, std::max(std::fabs(b.lo), std::fabs(b.hi)));
     if (std::isfinite(slack)) {
       // A result keeps the sign of the exact value, however small.
-      b.lo = b.lo >= 0 ? std::max(0.0, b.lo - slack) : b.lo - slack;
-      b.hi = b.hi <= 0 ? std::min(0.0, b.hi + slack) : b.hi + slack;
+      if (b.lo != 0) b.lo = b.lo > 0 ? std::max(0.0, b.lo - slack) : b.lo - slack;
+      if (b.hi != 0) b.hi = b.hi < 0 ? std::min(-0.0, b.hi + slack) : b.hi + slack;
     }
   }
   round_ends(t, b);

@@ -1,5 +1,6 @@
 // What the interpreter holds for one value of a graph: fp64 values and the intervals that hold every correct implementation.
 #pragma once
+#include <cmath>
 #include <cstdint>
 #include <limits>
 #include <memory>
@@ -16,6 +17,10 @@ inline constexpr double kInfinity = std::numeric_limits<double>::infinity();
 struct Ball {
   double v, lo, hi;
   bool point() const { return lo == hi || (lo != lo && hi != hi); }
+  /// Both ends are the value, also in the sign of zero: 1/x tells -0 from 0.
+  bool exact() const {
+    return lo == v && hi == v && (v != 0 || (std::signbit(lo) == std::signbit(v) && std::signbit(hi) == std::signbit(v)));
+  }
 };
 
 template <typename T>
@@ -79,7 +84,7 @@ class Builder {
     (*v_)[at] = ball.v;
     (*lo_)[at] = ball.lo;
     (*hi_)[at] = ball.hi;
-    exact_ = exact_ && ball.lo == ball.v && ball.hi == ball.v;
+    exact_ = exact_ && ball.exact();
     if (undecided) mark(at);
   }
   void set_int(std::int64_t i, std::int64_t v, std::int64_t lo, std::int64_t hi) {
@@ -109,7 +114,7 @@ struct Policy {
 
 /// Rounds both ends to `t`; the fp64 value stays.
 inline void round_ends(DType t, Ball& b) {
-  const bool point = b.lo == b.hi;
+  const bool point = b.lo == b.hi && b.lo != 0;  // two zeros may differ in sign
   b.lo = round_to(t, b.lo);
   b.hi = point ? b.lo : round_to(t, b.hi);
 }

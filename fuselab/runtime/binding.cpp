@@ -92,6 +92,8 @@ std::unique_ptr<Binding> bind_program(const Program& p, const std::vector<jit::K
       fail("call.shape", "graph {} was made for sizes with {} == {}, these give {} and {}: compile it for these sizes", p.name,
            left.str(), right.str(), left.eval(symbols), right.eval(symbols));
 
+  check_sizes(p.checks, symbols);
+
   std::size_t total = 0;
   for (const Slot& s : p.slots) total += 2 * s.type.sizes.size();
   b->numbers.reserve(total);  // the slots point into it

@@ -120,6 +120,8 @@ struct Builder {
       b.collect_symbols(symbols);
     }
     p.assumptions = g.assumptions;
+    p.checks = size_checks(g);
+    for (const SizeCheck& c : p.checks) c.size.collect_symbols(symbols);
     p.symbols.assign(symbols.begin(), symbols.end());
   }
 };

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "fuselab/fuse/fuse.h"
+#include "fuselab/graph/bind.h"
 #include "fuselab/graph/graph.h"
 
 namespace fuselab::runtime {
@@ -67,6 +68,7 @@ struct Program {
   std::vector<DistinctKernel> kernels;
   std::vector<std::string> symbols;                ///< every symbol of the graph, sorted
   std::vector<std::pair<Expr, Expr>> assumptions;  ///< must be equal for every set of sizes (graph/graph.h)
+  std::vector<SizeCheck> checks;                   ///< must hold for every set of sizes (graph/bind.h)
 };
 
 /// Throws Error("runtime.bad_plan") when the plan reads a value before a step makes it.

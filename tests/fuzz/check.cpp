@@ -66,6 +66,7 @@ std::string compare_bits(const Case& c, const Tensors& a, const Tensors& b, cons
 std::string compare_reference(const Case& c, const Tensors& inputs, const Tensors& got) {
   reference::Options options;
   options.any_borders = true;
+  for (const std::string& s : c.graph.size_params) options.sizes[s] = c.symbols.at(s);
   const std::vector<reference::Output> want = reference::fp64_reference(c.graph, inputs, options);
   for (std::size_t i = 0; i < got.size(); ++i) {
     const reference::Output& w = want[i];
