@@ -12,7 +12,7 @@ void add_create(std::vector<Op>& t) {
       .attr("dtype", AttrType::dtype)
       .lower("value")
       .ulp(0)
-      .aten("full.default, scalar_tensor.default")
+      .aten("full.default, scalar_tensor.default, full_like.default")
       .aten_name("shape", "size")
       .aten_name("value", "fill_value|s")
       .names("ConstantOfShape", "Fill", "Fill")

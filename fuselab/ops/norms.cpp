@@ -110,8 +110,8 @@ void add_norms(std::vector<Op>& t) {
   norm("batch_norm_training", "input!, weight^?1, bias^?0, running_mean^, running_var^", ReduceDims::batch)
       .attr("momentum", AttrType::real, 0.1)
       .attr("eps", AttrType::real, 1e-5)
-      .result("save_mean", TypeRule::first, ShapeRule::row)
-      .result("save_invstd", TypeRule::first, ShapeRule::row)
+      .result("save_mean", TypeRule::compute, ShapeRule::row)
+      .result("save_invstd", TypeRule::compute, ShapeRule::row)
       .result("running_mean_out", TypeRule::first, ShapeRule::row)
       .result("running_var_out", TypeRule::first, ShapeRule::row)
       .lower(kDeviations + kScaled +

@@ -62,3 +62,37 @@ def test_triangles_and_eye(diagonal, dtype):
     check(lambda v: v.tril(diagonal), x)
     check(lambda v: v.triu(diagonal), x.mT)
     check(lambda v: v + torch.eye(4, 5), x.float())
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+@pytest.mark.parametrize("statistics", [None, torch.float32])
+@pytest.mark.parametrize("skip", [(), ("batch_norm_training",)])
+def test_batch_norm_training_in_low_precision(dtype, statistics, skip):
+    """Eager saves f16 statistics of an f16 batch norm, PyTorch's shape function says f32."""
+    def f(x, mean, var, weight):
+        return torch.nn.functional.batch_norm(x, mean, var, weight, training=True)
+
+    mean, var, weight = (torch.rand(5, dtype=statistics or dtype) for _ in range(3))
+    x = torch.randn(4, 5, 3, dtype=dtype)
+    mine, theirs = [mean.clone(), var.clone()], [mean.clone(), var.clone()]
+    got = torch.compile(f, backend="fuselab", options={"skip_ops": list(skip)})(x, *mine, weight)
+    torch.testing.assert_close([got, *mine], [f(x, *theirs, weight), *theirs])
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.int64, torch.bool])
+def test_like(dtype):
+    x = torch.ones(3, 4, dtype=dtype)
+    check(lambda v: torch.full_like(v, 1), x)
+    check(lambda v: torch.full_like(v, 2.5, dtype=torch.float64), x)
+    check(lambda v: torch.isfinite(v), x.t())
+
+
+def test_bounds_of_bool():
+    x, y = torch.tensor([True, True, False, False]), torch.tensor([True, False, True, False])
+    check(torch.clamp_min, x, y)
+    check(torch.clamp_max, x, y)
+
+
+@pytest.mark.parametrize("source", [torch.float32, torch.int32])
+def test_copy(source):
+    check(lambda x, y: torch.zeros_like(x).copy_(y), torch.randn(3, 4), torch.ones(4, dtype=source))

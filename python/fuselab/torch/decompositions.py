@@ -92,6 +92,16 @@ def _round_decimals(x, decimals=0):
     return aten.mul.Scalar(aten.round.default(aten.div.Scalar(x, scale)), scale)
 
 
+def _copy(x, source, non_blocking=False):
+    """The values of `source` in the type and shape of `x`, which is only read for its strides."""
+    if not x.is_contiguous():
+        return NotImplemented
+    if source.dtype != x.dtype:
+        source = aten._to_copy.default(source, dtype=x.dtype)
+    return aten.clone.default(source.expand(x.shape), memory_format=torch.contiguous_format)
+
+
 OWN = {
+    aten.copy.default: _copy,
     aten.round.decimals: _round_decimals,
     aten.split_with_sizes.default: _split_with_sizes, aten.split.Tensor: _split, aten.unbind.int: _unbind}

@@ -66,15 +66,26 @@ def call_spec(node, keep):
     parts = [template.text(a) for a in node.args] + [f"{k}={template.text(v)}" for k, v in node.kwargs.items()]
     call = f"f({', '.join(parts)})"
     if keep is not None:
-        count = len(node.meta["val"])
-        if keep == list(range(count)):
+        vals = node.meta["val"]
+        items = [f"r[{k}]{_as_promised(vals[k], template.tensors + list(vals))}" for k in keep]
+        if len(items) == 1:
+            call = items[0].replace("r", call, 1)
+        elif keep == list(range(len(vals))) and not any(".to" in item for item in items):
             call = f"tuple({call})"
-        elif len(keep) == 1:
-            call = f"{call}[{keep[0]}]"
         else:
-            call = f"(lambda r: ({', '.join(f'r[{k}]' for k in keep)},))({call})"
+            call = f"(lambda r: ({', '.join(items)},))({call})"
     source = f"lambda {template.params()}: {call}"
     return Spec(str(node.target), source), template.tensors, template.sizes
+
+
+def _as_promised(val, others):
+    """The cast to the type that PyTorch's shape functions promised for a result.
+
+    Eager gives the statistics of norms of f16 and bf16 in other types than these say.
+    """
+    others = [getattr(o, "meta", {}).get("val", o) for o in others]
+    low = any(isinstance(o, torch.Tensor) and o.dtype in (torch.float16, torch.bfloat16) for o in others)
+    return f".to({val.dtype})" if low and val.is_floating_point() else ""
 
 
 def number_spec(value):
