@@ -100,7 +100,7 @@ class Emitter {
     }
     for (bool stream : s_.stream)
       if (stream) {
-        w_.line("__builtin_ia32_sfence();");
+        w_.line("__builtin_ia32_sfence();  // streamed stores are visible before the kernel returns");
         break;
       }
     w_.line("return status;");
