@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <map>
 #include <optional>
 
@@ -64,6 +65,21 @@ std::string identity_text(const std::string& op, DType t) {
 }
 
 namespace {
+
+/// The value of a constant floating operand that is no NaN.
+std::optional<double> constant_bound(const kernel::Kernel& k, int i) {
+  const Stmt& s = k.stmts[static_cast<std::size_t>(i)];
+  if (s.kind != kernel::StmtKind::constant || !is_float(s.type)) return std::nullopt;
+  double v = 0;
+  if (const auto* d = std::get_if<double>(&s.value))
+    v = *d;
+  else if (const auto* n = std::get_if<std::int64_t>(&s.value))
+    v = static_cast<double>(*n);
+  else
+    return std::nullopt;
+  if (s.type == DType::f32) v = static_cast<double>(static_cast<float>(v));
+  return std::isnan(v) ? std::nullopt : std::optional<double>(v);
+}
 
 /// The low-precision dtype to which every use rounds the result, if there is one.
 std::optional<DType> rounded_to(const kernel::Kernel& k, const Stmt& s) {
@@ -140,6 +156,12 @@ std::string compute_text(const kernel::Kernel& k, const Stmt& s, const std::vect
   }
   if (op == "min" || op == "max") {
     if (is_bool(t)) return combine_text(op, t, a, b, needs);
+    if (const auto bound = constant_bound(k, s.args[1])) {
+      // One comparison: a NaN in `a` fails it and stays; at zero the side that keeps -0 below +0 is chosen.
+      const bool minus_zero = *bound == 0 && std::signbit(*bound);
+      const char* beyond = op == "max" ? (minus_zero ? "<" : "<=") : (minus_zero ? ">=" : ">");
+      return fmt::format("({0} {1} {2} ? {2} : {0})", a, beyond, b);
+    }
     needs.helpers.insert("minmax");
     return fmt::format("fl_{}({}, {})", op, a, b);
   }

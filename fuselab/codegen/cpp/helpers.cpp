@@ -166,6 +166,15 @@ template <typename V> FL_INLINE V fl_fold_min(V a, V b) {
   return a != a ? a : m;
 }
 )"},
+    Helper{"across", R"(// The 16 lanes as one value, in every lane: lane i meets lane i + 8, then + 4, + 2, + 1.
+template <typename V, typename F> FL_INLINE V fl_across(V v, F f) {
+  const auto a = f(__builtin_shufflevector(v, v, 0, 1, 2, 3, 4, 5, 6, 7), __builtin_shufflevector(v, v, 8, 9, 10, 11, 12, 13, 14, 15));
+  const auto b = f(__builtin_shufflevector(a, a, 0, 1, 2, 3), __builtin_shufflevector(a, a, 4, 5, 6, 7));
+  const auto c = f(__builtin_shufflevector(b, b, 0, 1), __builtin_shufflevector(b, b, 2, 3));
+  const auto d = f(c, __builtin_shufflevector(c, c, 1, 0));
+  return (V)(d[0]);
+}
+)"},
     Helper{"rotate", R"(template <typename V> FL_INLINE V fl_rotate8(V v) { return __builtin_shufflevector(v, v, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7); }
 template <typename V> FL_INLINE V fl_rotate4(V v) { return __builtin_shufflevector(v, v, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3); }
 template <typename V> FL_INLINE V fl_rotate2(V v) { return __builtin_shufflevector(v, v, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1); }

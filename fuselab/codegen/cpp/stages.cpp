@@ -202,6 +202,7 @@ void Stages::block(const Plan& p, int stage, bool single) {
   w_.line(fmt::format("const i64 full = ({0}) < end ? ({0}) : end;", full));
   w_.line("i64 q = b;");
   const bool cheap = s_.cost[static_cast<std::size_t>(stage)] < kCheap;
+  const bool short_row = single && steps_.is_const() && n_.is_const() && steps_.value() <= (cheap ? 2 : 1) * kernel::kChains;
   const bool exact = rows_ ? multiple(n_, kLanes) : true;
   auto by_chain = [&](bool whole) {
     w_.open("switch (q & 3)");
@@ -213,7 +214,16 @@ void Stages::block(const Plan& p, int stage, bool single) {
     }
     w_.close();
   };
-  if (cheap) {
+  if (short_row) {  // every step known: no loop, no choice of chain
+    w_.line("(void)full; (void)q;");
+    for (std::int64_t i = 0; i < steps_.value(); ++i) {
+      const bool whole = !rows_ || (i + 1) * kLanes <= n_.value();
+      w_.open("");
+      body(p, stage, std::to_string(i), whole);
+      for (int r : p.reduces) accumulate(r, fmt::format("c{}", i % kernel::kChains), whole, "step");
+      w_.close();
+    }
+  } else if (cheap) {
     w_.open("for (; q + 4 <= full; q += 4)");
     for (int c = 0; c < kernel::kChains; ++c) {
       w_.open("");
@@ -292,13 +302,18 @@ void Stages::store_loops(const Plan& p, int stage) {
 void Stages::across_lanes(int r) {
   const Stmt& st = k_.stmts[static_cast<std::size_t>(r)];
   const std::string x = v_.var(r) + "_a";
-  needs_.helpers.insert("rotate");
-  for (int d : {8, 4, 2, 1}) {
-    if (is_arg(r))
-      w_.line(fmt::format("fl_{0}({1}, {2}, fl_rotate{3}({1}), fl_rotate{3}({2}));", st.op, x, index_of(x), d));
-    else
-      w_.line(fmt::format("{} = {};", x, combine_text(st.op, v_.type(st.args[0]), x, fmt::format("fl_rotate{}({})", d, x), needs_)));
+  if (is_arg(r)) {
+    needs_.helpers.insert("rotate");
+    for (int d : {8, 4, 2, 1}) w_.line(fmt::format("fl_{0}({1}, {2}, fl_rotate{3}({1}), fl_rotate{3}({2}));", st.op, x, index_of(x), d));
+    return;
   }
+  needs_.helpers.insert("across");
+  const DType t = v_.type(st.args[0]);
+  const bool wraps = (st.op == "sum" || st.op == "prod") && !is_float(t);  // on unsigned lanes, where overflow is defined
+  const std::string u = wraps ? fmt::format("u{}x16", 8 * size_of(is_bool(t) ? DType::i32 : t)) : vector_type(t);
+  const std::string meet = st.op == "sum" ? "a + b" : st.op == "prod" ? "a * b" : st.op == "any" ? "a | b" : st.op == "all" ? "a & b"
+                           : is_bool(t) ? (st.op == "max" ? "a | b" : "a & b") : fmt::format("fl_fold_{}(a, b)", st.op);
+  w_.line(fmt::format("{0} = ({1})fl_across(({2}){0}, [](auto a, auto b) __attribute__((always_inline)) {{ return {3}; }});", x, vector_type(t), u, meet));
 }
 
 void Stages::stage(int stage) {
