@@ -147,13 +147,14 @@ std::vector<SizeCheck> size_checks(const Graph& graph) {
       if (!index.is_const()) {
         checks.push_back({index, 0, "call.shape", fmt::format("select: the index of value {} is", result), index});
       }
-    } else if (infer_rules::is_extreme(*node.op)) {
+    } else if (node.op->kind == ops::Kind::reduce && infer_rules::needs_elements(*node.op)) {
       for (const int d : reduced_dims(graph, node)) {
         const Expr& size = sizes[static_cast<std::size_t>(d)];
         if (size.is_const()) continue;
-        checks.push_back(
-            {size, 1, "call.empty_reduction",
-             fmt::format("{}: value {} has no extreme, dimension {} of its argument has size", node.op->name, result, d), size});
+        checks.push_back({size, 1, "call.empty_reduction",
+                          fmt::format("{}: value {} has no result for no elements, dimension {} of its argument has size",
+                                      node.op->name, result, d),
+                          size});
       }
     }
   }

@@ -110,6 +110,7 @@ std::vector<Type> infer(const Graph& g, Node& node) {
     normalize_attrs(node);
     check_dtypes(g, node);
     if (node.op->shape == ops::ShapeRule::same || node.op->shape == ops::ShapeRule::row) check_companions(g, node);
+    refuse_nothing(g, node);
     std::vector<Type> types = {result_type(g, node, node.op->type, node.op->shape)};
     for (const auto& more : node.op->more) types.push_back(result_type(g, node, more.type, more.shape));
     return types;

@@ -7,22 +7,28 @@
 
 namespace fuselab::infer_rules {
 
-// An extreme of nothing does not exist; a recipe that is one says so by how it begins.
-bool is_extreme(const ops::Op& op) {
+// An extreme of nothing does not exist; a recipe that is one says so by how it begins. Batch statistics of nothing are refused
+// by PyTorch, too.
+bool needs_elements(const ops::Op& op) {
   const std::string& recipe = op.lower;
+  if (op.reduce == ops::ReduceDims::batch) return op.more.size() > 0;
   return op.kind == ops::Kind::reduce &&
          (recipe.starts_with("rmax(") || recipe.starts_with("rmin(") || recipe.starts_with("rarg"));
+}
+
+void refuse_nothing(const Graph& g, const Node& n) {
+  if (n.op->kind != ops::Kind::reduce || !needs_elements(*n.op)) return;
+  const Exprs& sizes = first_tensor(g, n).sizes;
+  for (const int d : reduced_dims(g, n)) {
+    if (sizes[static_cast<std::size_t>(d)].is(0))
+      fail("graph.shape", "{}: dimension {} of {} has size 0; there is no result for no elements", n.op->name, d,
+           list_text(sizes));
+  }
 }
 
 Exprs reduced_sizes(const Graph& g, const Node& n) {
   const Exprs& sizes = first_tensor(g, n).sizes;
   const std::vector<int> dims = reduced_dims(g, n);
-  if (is_extreme(*n.op)) {
-    for (int d : dims) {
-      if (sizes[d].is(0))
-        fail("graph.shape", "{}: dimension {} of {} has size 0, which has no extreme", n.op->name, d, list_text(sizes));
-    }
-  }
   const bool keep = has_attr(n, "keepdim") && attr_bool(n, "keepdim");
   Exprs result;
   for (int d = 0; d < static_cast<int>(sizes.size()); ++d) {

@@ -42,7 +42,8 @@ Exprs same_strides(const Graph& g, const Node& n, const Exprs& sizes);
 /// The other arguments of a ShapeRule::same or reduce operator must fit the first: per channel, per row or broadcast to it.
 void check_companions(const Graph& g, const Node& n);
 bool has_channel_argument(const ops::Op& op);
-bool is_extreme(const ops::Op& op);  ///< has no result for no elements: amax, argmin, max_dim, ...
+bool needs_elements(const ops::Op& op);              ///< has no result for no elements: amax, argmin, batch_norm_training, ...
+void refuse_nothing(const Graph& g, const Node& n);  ///< Error("graph.shape") when such an operator reduces over a size of 0
 
 // infer_view.cpp
 Type view_type(const Graph& g, const Node& n);

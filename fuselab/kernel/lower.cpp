@@ -286,8 +286,13 @@ class Lowerer {
     for (const Index& i : at) key += "|" + i.str(k_.axes);
     auto it = node_memo_.find(key);
     if (it == node_memo_.end()) {
-      RecipeEnv env = environment(n, [&](std::size_t i, ValueId a) { return eval(a, argument_index(n, i, a, at)); });
-      env.count = count_;
+      const Index group = group_;
+      const Expr count = count_;
+      RecipeEnv env = environment(n, [&](std::size_t i, ValueId a) {
+        group_ = group;  // an argument may hold a group_norm of its own
+        return eval(a, argument_index(n, i, a, at));
+      });
+      env.count = count;
       it = node_memo_.emplace(key, expand_recipe(k_, g_, n, env)).first;
     }
     return finish(n, value, it->second.at(static_cast<std::size_t>(value.result)));
@@ -299,7 +304,7 @@ class Lowerer {
   std::vector<Index> argument_index(const Node& n, std::size_t i, ValueId a, const std::vector<Index>& at) const {
     const auto& sizes = g_.values[a].type.sizes;
     if (n.op->args[i].channel && sizes.size() == 1) return {sizes[0].is(1) ? Index{} : at.at(1)};
-    if (n.op->reduce == ops::ReduceDims::group && sizes.size() == 2 && at.size() > 2) return {at[0], group_};  // mean, rstd [N, G]
+    if (n.op->reduce == ops::ReduceDims::group && n.op->args[i].row) return {at[0], group_};  // mean, rstd [N, G]
     return broadcast_index(sizes, at);
   }
 

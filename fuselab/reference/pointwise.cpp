@@ -170,6 +170,13 @@ class Evaluation {
   }
   static bool zero_of_either_sign(const Ball& b) { return b.lo == 0 && b.hi == 0 && std::signbit(b.lo) != std::signbit(b.hi); }
   void sample(std::array<double, kMaxArgs>& x, const std::array<std::size_t, kMaxArgs>& open, std::size_t n) {
+    for (std::size_t j = 0; j < n; ++j) {  // an interval without ends stands for a number or NaN (settle)
+      const Ball& b = args[open[j]];
+      if (b.lo != -kInfinity || b.hi != kInfinity) continue;
+      x[open[j]] = std::nan("");
+      take(call(x));
+      x[open[j]] = b.lo;
+    }
     if (op_.monotone || n > 3) {
       for (std::size_t corner = 0; corner < (std::size_t{1} << n); ++corner) {
         for (std::size_t j = 0; j < n; ++j) x[open[j]] = corner >> j & 1 ? args[open[j]].hi : args[open[j]].lo;

@@ -34,6 +34,20 @@ graph g(in0: i8[7, 1, 7], in1: f32[7, 1, 7]) {
   c = isnan(b)
   return c
 })"},
+    {"NanThroughClamp", 368, {{"C", 0}}, R"(
+graph g(in8: f16[1], in9: f16[2], v6: f16[1, 2, C], v11: f16[2]) {
+  a = all(v6, dims=[1, 2])
+  deviation, mean = std_mean(in8, keepdim=true)
+  b = log_sigmoid_backward(in9, a)
+  c = clamp(b, deviation, v11)
+  d = remainder(c, 0.5)
+  return d
+})"},
+    {"GroupStatisticsWithoutPositions", 51, {{"A", 1}}, R"(
+graph g(in26: bf16[A, 16], in27: bf16[A, 2], in28: bf16[A, 2], v21: bf16[A, 16]) {
+  y = group_norm_backward_input(v21, in26, in27, in28, num_groups=2)
+  return y
+})"},
 };
 
 class FoundGraph : public ::testing::TestWithParam<Found> {};
@@ -78,6 +92,12 @@ TEST(SizesAtRunTime, SelectOutsideIsAnError) {
 }
 
 TEST(SizesAtRunTime, ExtremeOfNothingIsAnError) {
+  const char* const batch =
+      "graph g(x: f32[B, 3], m: f32[3], v: f32[3]) {\n  y, a, b, c, d = batch_norm_training(x, none, none, m, v)\n  return y, "
+      "d\n}";
+  const Tensor statistics(DType::f32, {3});
+  EXPECT_EQ(error_code(batch, {Tensor(DType::f32, {0, 3}), statistics, statistics}), "call.empty_reduction");
+  EXPECT_EQ(error_code(batch, {Tensor(DType::f32, {2, 3}), statistics, statistics}), "");
   for (const char* op : {"amax(x, dims=[0])", "amin(x)", "argmax(x, dims=[0])", "argmin(x)"}) {
     const std::string text = std::string("graph g(x: f32[B, 3]) {\n  y = ") + op + "\n  return y\n}";
     EXPECT_EQ(error_code(text, {Tensor(DType::f32, {0, 3})}), "call.empty_reduction") << op;
