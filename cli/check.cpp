@@ -29,6 +29,7 @@ void check(const Args& args) {
   Symbols symbols = parse_sizes(args.sizes);
   const std::vector<Tensor> inputs = make_inputs(g, args.inputs, symbols, args.seed, true);
   const runtime::CompiledGraph fused(g, options);
+  args.compile.debug_folder(fused, symbols);
   if (fused.extern_steps() > 0) {
     fail("graph.extern", "{} has {} calls of the host framework, which only PyTorch can run; `fuselab explain` lists them.",
          args.file, fused.extern_steps());

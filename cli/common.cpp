@@ -8,6 +8,7 @@
 #include "fuselab/core/error.h"
 #include "fuselab/core/warn.h"
 #include "fuselab/graph/text.h"
+#include "fuselab/repro/folder.h"
 
 namespace fuselab::cli {
 namespace {
@@ -41,6 +42,7 @@ void CompileOptions::add_to(CLI::App& command) {
       ->check(CLI::Range(1, 4096))
       ->group("Compiling");
   command.add_flag("--no-cache", no_cache, "compile every kernel anew")->group("Compiling");
+  flag("--debug-dir", "debug_dir", "write the debug folder of the graph and of each kernel below this folder");
 }
 
 fuse::Flags CompileOptions::resolved() const {
@@ -60,11 +62,21 @@ runtime::Options CompileOptions::runtime_options() const {
   const std::string mode = !precision.empty() ? precision : emulate ? "eager" : "block";
   options.codegen.precision = mode == "eager" ? codegen::Precision::eager : codegen::Precision::block;
   options.threads = threads;
+  options.dumps = flags_now.debug;
   for (const char* name : {"FUSELAB_FORCE_DISABLE_CACHES", "TORCHINDUCTOR_FORCE_DISABLE_CACHES"}) {
     if (env_or_empty(name) == "1") options.jit.read_cache = false;
   }
   if (no_cache) options.jit.read_cache = false;
   return options;
+}
+
+void CompileOptions::debug_folder(const runtime::CompiledGraph& graph, const std::map<std::string, std::int64_t>& sizes) const {
+  const fuse::Flags flags_now = resolved();
+  if (!flags_now.debug) return;
+  repro::FolderRequest request;
+  request.root = flags_now.debug_dir;
+  request.hints = sizes;
+  std::cerr << "fuselab: debug folder " << repro::write_debug_folder(graph, request) << "\n";
 }
 
 std::string read_file(const std::string& path) {

@@ -35,6 +35,8 @@ struct CompileOptions {
   /// Command line over environment; strict. Throws Error("flags...").
   fuse::Flags resolved() const;
   runtime::Options runtime_options() const;
+  /// Writes the debug folder when flags or environment ask for one, and says on stderr where. Throws Error("repro.folder").
+  void debug_folder(const runtime::CompiledGraph& graph, const std::map<std::string, std::int64_t>& sizes = {}) const;
 };
 
 /// The text of a file; UsageError when it cannot be read.

@@ -44,6 +44,7 @@ void compile(const Args& args) {
     made.push_back({codegen::generate_from_ir(text, args.file), "", 0});
   } else {
     runtime::CompiledGraph compiled(parse_graph(text, args.file), options);
+    args.compile.debug_folder(compiled);
     for (std::size_t i = 0; i < compiled.generated().size(); ++i) {
       made.push_back({compiled.generated()[i], print_graph(compiled.program().kernels[i].fragment), 0});
     }

@@ -154,6 +154,7 @@ void explain(const Args& args) {
     return;
   }
   const runtime::CompiledGraph compiled(std::move(g), options);
+  args.compile.debug_folder(compiled);
   if (!args.svg.empty()) write_file(args.svg, to_svg(compiled.graph(), blocks_of(compiled.graph(), compiled.plan())));
   if (!args.dot.empty()) write_file(args.dot, to_dot(compiled.graph(), blocks_of(compiled.graph(), compiled.plan())));
   const runtime::Timing& t = compiled.timing();

@@ -5,6 +5,7 @@
 
 #include "cli/common.h"
 #include "fuselab/core/error.h"
+#include "fuselab/graph/bind.h"
 #include "fuselab/numerics/verdict.h"
 #include "fuselab/reference/reference.h"
 
@@ -76,7 +77,8 @@ KernelCheck check_kernel(const Graph& fragment, const codegen::Source& source, c
   reference::Options reference_options;
   if (options.codegen.precision == codegen::Precision::eager) reference_options.rounding = reference::Rounding::eager;
   reference_options.any_borders = !options.codegen.keep_dtype.empty();
-  const std::vector<reference::Output> reference = reference::fp64_reference(fragment, inputs, reference_options);
+  const std::vector<reference::Output> reference =
+      reference::fp64_reference(concrete(fragment, symbols), inputs, reference_options);
   for (std::size_t i = 0; i < first.size(); ++i) {
     const std::string& name = fragment.values[fragment.outputs[i]].name;
     numerics::Evidence evidence;

@@ -20,7 +20,7 @@ struct Args {
 };
 
 /// The texts in artifacts.json. Throws Error("repro.artifacts") for anything but the texts of one kernel.
-codegen::Source read_artifacts(const std::string& path) {
+codegen::Source read_artifacts(const std::string& path, Symbols& sizes) {
   const std::string text = read_file(path);
   codegen::Source source;
   try {
@@ -30,6 +30,8 @@ codegen::Source read_artifacts(const std::string& path) {
     source.host_impl = document.at("host_impl").get<std::string>();
     source.device_impl = document.at("device_impl").get<std::string>();
     if (document.contains("sizes")) source.sizes = document.at("sizes").get<std::vector<std::string>>();
+    if (document.contains("size_hints"))  // the sizes the folder was made with; those of the command line win
+      for (const auto& [name, value] : document.at("size_hints").items()) sizes.emplace(name, value.get<std::int64_t>());
     if (document.contains("hash")) source.hash = document.at("hash").get<std::string>();
   } catch (const nlohmann::json::exception& e) {
     fail("repro.artifacts", "{} does not hold the texts of a kernel: {}", path, e.what());
@@ -54,10 +56,9 @@ void repro(const Args& args) {
   if (!args.check) throw UsageError("repro has one mode without Python: --check; benchmark.py in the folder has the others.");
   const std::string folder = args.folder + "/";
   const Graph fragment = load_graph(folder + "fragment.graph");
-  const codegen::Source source = args.e2e
-                                     ? codegen::generate_from_ir(read_file(folder + "kernel.ir"), folder + "kernel.ir").source
-                                     : read_artifacts(folder + "artifacts.json");
   Symbols symbols = parse_sizes(args.sizes);
+  codegen::Source source = read_artifacts(folder + "artifacts.json", symbols);
+  if (args.e2e) source = codegen::generate_from_ir(read_file(folder + "kernel.ir"), folder + "kernel.ir").source;
   const std::vector<Tensor> inputs = make_inputs(fragment, args.inputs, symbols, args.seed, true);
   CheckOptions options;
   options.codegen = made_with(folder + "artifacts.json");

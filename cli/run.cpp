@@ -56,6 +56,7 @@ void run(const Args& args) {
   Symbols symbols = parse_sizes(args.sizes);
   const std::vector<Tensor> inputs = make_inputs(g, args.inputs, symbols, args.seed, false);
   const runtime::CompiledGraph compiled(g, options);
+  args.compile.debug_folder(compiled, symbols);
   if (compiled.extern_steps() > 0) {
     fail("graph.extern", "{} has {} calls of the host framework, which only PyTorch can run; `fuselab explain` lists them.",
          args.file, compiled.extern_steps());

@@ -83,8 +83,16 @@ void write_kernel(const runtime::CompiledGraph& g, std::size_t k, const FolderRe
   write(folder / "fragment.graph", spec.fragment);
   write(folder / "kernel.ir", spec.kernel_ir);
   write(folder / "kernel.cpp", g.generated()[k].source.text());
-  write(folder / "artifacts.json", artifacts_json(spec.artifacts));
+  write(folder / "artifacts.json", artifacts_json(spec.artifacts, spec.size_hints));
   write(folder / "graph.svg", to_svg(fragment));
+}
+
+fs::path new_model_folder(const FolderRequest& request) {
+  const fs::path run = run_folder(request.root);
+  for (int again = 0;; ++again) {
+    const fs::path model = run / fmt::format("model__{0}_{1}_{0}.{2}", request.number, request.kind, again);
+    if (make_new_folder(model)) return model;
+  }
 }
 
 }  // namespace
@@ -139,14 +147,39 @@ std::string post_fusion_text(const runtime::CompiledGraph& g) {
   return out;
 }
 
+Failure write_failed_folder(const Graph& given, const runtime::Options& options, const FolderRequest& request) {
+  const Graph g = simplify(given, {options.codegen.opt_level, options.codegen.skip_passes});
+  const fuse::Plan plan = fuse::fuse(g, options.fuse);
+  Failure failure;
+  try {
+    const fs::path model = new_model_folder(request);
+    failure.folder = model.string();
+    write(model / "graph.txt", request.graph_text.empty() ? print_graph(given, true) : request.graph_text);
+    for (const fuse::Step& step : plan.steps) {
+      const fs::path folder = model / step.name;
+      if (step.kind != fuse::Step::Kind::kernel || !make_new_folder(folder)) continue;
+      write(folder / "fragment.graph", print_graph(standalone(step.fragment)));
+      try {
+        const codegen::Generated made = codegen::generate(step.fragment, step.name, options.codegen);
+        write(folder / "kernel.ir", made.kernel_ir);
+        write(folder / "kernel.cpp", made.source.text());
+        write(folder / "artifacts.json", artifacts_json(make_artifacts(made.source), request.hints));
+        jit::load(made.source, jit::Target::host(), options.jit);
+      } catch (const Error& e) {
+        if (e.code() == "repro.folder") throw;
+        write(folder / "error.txt", std::string(e.what()) + "\n");
+        if (failure.kernel.empty() && e.code().starts_with("jit.")) failure.kernel = step.name;
+      }
+    }
+  } catch (const fs::filesystem_error& e) {
+    cannot_write(request.root, e.code().message());
+  }
+  return failure;
+}
+
 std::string write_debug_folder(const runtime::CompiledGraph& g, const FolderRequest& request) {
   try {
-    const fs::path run = run_folder(request.root);
-    fs::path model;
-    for (int again = 0;; ++again) {
-      model = run / fmt::format("model__{0}_{1}_{0}.{2}", request.number, request.kind, again);
-      if (make_new_folder(model)) break;
-    }
+    const fs::path model = new_model_folder(request);
     write(model / "graph.txt", request.graph_text.empty() ? print_graph(g.original(), true) : request.graph_text);
     write(model / "ir_pre_fusion.txt", pre_fusion_text(g));
     write(model / "ir_post_fusion.txt", post_fusion_text(g));

@@ -23,6 +23,15 @@ struct FolderRequest {
 /// Error("repro.folder") when a file cannot be written.
 std::string write_debug_folder(const runtime::CompiledGraph& graph, const FolderRequest& request);
 
+/// What is left when a compilation threw: the folder, and the kernel that does not compile (empty: none of them alone).
+struct Failure {
+  std::string folder, kernel;
+};
+/// The folder of a graph that could not be compiled, with what could be made: graph.txt, and of each kernel fragment.graph,
+/// kernel.ir, kernel.cpp, artifacts.json, and error.txt where it does not compile. Throws what simplifying and fusing throw,
+/// Error("repro.folder").
+Failure write_failed_folder(const Graph& graph, const runtime::Options& options, const FolderRequest& request);
+
 /// Where this process's files go: <root>/run_<time>-pid_<pid>, the same for every call with this root.
 std::string run_folder(const std::string& root);
 

@@ -77,10 +77,11 @@ Artifacts make_artifacts(const codegen::Source& s) {
   return a;
 }
 
-std::string artifacts_json(const Artifacts& a) {
+std::string artifacts_json(const Artifacts& a, const Symbols& size_hints) {
   const nlohmann::ordered_json document = {{"name", a.name},
                                            {"target", a.target},
                                            {"sizes", a.sizes},
+                                           {"size_hints", size_hints},
                                            {"wrapper", a.wrapper},
                                            {"tiling_def", a.tiling_def},
                                            {"host_impl", a.host_impl},
@@ -91,10 +92,22 @@ std::string artifacts_json(const Artifacts& a) {
   return document.dump(2) + "\n";
 }
 
+Graph standalone(const Graph& fragment) {
+  std::set<std::string> known(fragment.size_params.begin(), fragment.size_params.end());
+  for (const ValueId v : fragment.inputs) {
+    for (const Expr& e : fragment.values[v].type.sizes)
+      if (e.is_symbol()) known.insert(e.str());
+  }
+  Graph out = fragment;
+  for (const std::string& s : symbols_of(fragment))
+    if (known.insert(s).second) out.size_params.push_back(s);
+  return out;
+}
+
 BenchmarkSpec make_spec(const runtime::CompiledGraph& graph, std::size_t k, const Symbols& hints) {
   const runtime::DistinctKernel& kernel = graph.program().kernels.at(k);
   const codegen::Generated& generated = graph.generated().at(k);
-  const Graph& fragment = kernel.fragment;
+  const Graph fragment = standalone(kernel.fragment);
   BenchmarkSpec spec;
   spec.kernel_name = generated.source.name;
   spec.artifacts = make_artifacts(generated.source);

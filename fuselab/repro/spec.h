@@ -68,7 +68,11 @@ struct BenchmarkSpec {
 /// The texts of a source with their wrapper, for the machine this runs on.
 Artifacts make_artifacts(const codegen::Source& source);
 /// artifacts.json.
-std::string artifacts_json(const Artifacts& artifacts);
+std::string artifacts_json(const Artifacts& artifacts, const Symbols& size_hints);
+
+/// The fragment with a size parameter for every symbol that no input has as a dimension: inside its model such a size is known
+/// from other values (`x: f32[B*T, 64]`), alone it must be given.
+Graph standalone(const Graph& fragment);
 
 /// Everything but the precision context, for distinct kernel `k` of a compiled graph. Sizes without a hint count as 16.
 BenchmarkSpec make_spec(const runtime::CompiledGraph& graph, std::size_t k, const Symbols& hints);

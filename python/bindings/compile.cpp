@@ -372,6 +372,8 @@ nb::dict value_types(const std::string& text) {
 
 }  // namespace
 
+runtime::Options runtime_options(const nb::dict& options) { return parse_options(options).options; }
+
 void add_compile(nb::module_& m) {
   m.def("compile_graph", &compile_graph, nb::arg("text"), nb::arg("options") = nb::dict(), nb::arg("externs") = nb::list(),
         nb::arg("file") = "<text>", "A callable from a graph in text form. `externs[k]` runs the nodes `extern(..., call=k)`.");

@@ -10,8 +10,10 @@
 #include <vector>
 
 #include "callable.h"
+#include "compile.h"
 #include "fuselab/core/error.h"
 #include "fuselab/fuse/flags.h"
+#include "fuselab/graph/bind.h"
 #include "fuselab/graph/text.h"
 #include "fuselab/repro/folder.h"
 #include "fuselab/repro/script.h"
@@ -123,6 +125,7 @@ std::string write_debug_folder(nb::handle callable, const nb::dict& request) {
         b.name = name;
         spec.precision->fx_input_meta.push_back(b);
       }
+      for (const repro::Buffer& b : buffers_of(context, "extra")) spec.precision->fx_input_meta.push_back(b);
       const auto values = item<std::map<std::string, std::string>>(context, "values", {});
       for (repro::Buffer& b : spec.profile_buffers) {
         const auto value = values.find(b.name);
@@ -132,6 +135,18 @@ std::string write_debug_folder(nb::handle callable, const nb::dict& request) {
     };
   }
   return repro::write_debug_folder(graph, r);
+}
+
+/// (folder, kernel that does not compile or "").
+nb::tuple write_failed_folder(const std::string& text, const nb::dict& options, const nb::dict& request) {
+  repro::FolderRequest r;
+  r.root = item<std::string>(request, "root", "fuselab_debug");
+  r.kind = item<std::string>(request, "kind", "inference");
+  r.number = item<int>(request, "number", 0);
+  r.graph_text = item<std::string>(request, "graph_text", "");
+  r.hints = item<std::map<std::string, std::int64_t>>(request, "hints", {});
+  const repro::Failure failure = repro::write_failed_folder(parse_graph(text), runtime_options(options), r);
+  return nb::make_tuple(failure.folder, failure.kernel);
 }
 
 /// (on, folder): what API (None: says nothing) and environment say together.
@@ -149,6 +164,8 @@ void add_repro(nb::module_& m) {
         "Writes the debug folder of a compiled graph and returns its path. request: root, kind, number, graph_text, output_code, "
         "hints, "
         "torch_version, options, precision.");
+  m.def("write_failed_folder", &write_failed_folder, nb::arg("text"), nb::arg("options"), nb::arg("request"),
+        "The folder of a graph whose compilation threw, and the name of the kernel that does not compile.");
   m.def(
       "benchmark_script",
       [](const nb::dict& spec) {
@@ -166,6 +183,12 @@ void add_repro(nb::module_& m) {
         return out;
       },
       nb::arg("text"), "(name, \"size\" or \"tensor\") of the parameters of a graph text as the printer writes it.");
+  m.def(
+      "concrete_graph",
+      [](const std::string& text, const std::map<std::string, std::int64_t>& sizes) {
+        return print_graph(concrete(parse_graph(text), sizes));
+      },
+      nb::arg("text"), nb::arg("sizes"), "The graph text with every symbolic size replaced by its value.");
   m.def("environment_snapshot", &repro::environment_snapshot, "The variables that a script restores.");
   m.def("debug_flags", &debug_flags, nb::arg("debug_dir").none() = nb::none(),
         "(on, folder) of the debug folder, from the API's option and the environment.");

@@ -35,7 +35,8 @@ def reference(script, kernel, mode):
     """fp64 values with bounds of every output, or the reason why there are none."""
     tensors = [kernel.tensors[b["name"]] for b in script["PROFILE_BUFFERS"]]
     try:
-        return _core.fp64_reference(script["FRAGMENT"], tensors, precision=mode)
+        fragment = _core.concrete_graph(script["FRAGMENT"], script["SIZE_HINTS"])
+        return _core.fp64_reference(fragment, tensors, precision=mode)
     except _core.Error as e:
         return str(e)
 

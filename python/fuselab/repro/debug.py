@@ -10,7 +10,7 @@ from . import fragment
 from .spec import half_made
 
 # (folder, number of the model in this process) while a model with debugging on is compiled; otherwise None.
-current = None
+current: tuple[str, int] | None = None
 _models = 0
 _LEFT_OUT = {"debug_dir", "check", "poison"}  # a script writes no scripts
 
@@ -38,6 +38,7 @@ def record(gm, low, kind):
 
 def write(core, rec, text, specs, finish, options):
     """Writes the folder of one graph; a folder that cannot be written is a warning, the model runs on. Returns the path or None."""
+    assert current is not None
     folder, number = current
     try:
         return _core.write_debug_folder(core, {
@@ -50,20 +51,37 @@ def write(core, rec, text, specs, finish, options):
         return None
 
 
+def failed(error, gm, low, kind, options):
+    """The compiler itself failed on a graph: its folder is written whether asked for or not, and the warning names it."""
+    if not isinstance(error, _core.Error) or not error.code.startswith("jit."):
+        return
+    folder, number = current or ("fuselab_debug", 0)
+    rec = fragment.record(gm, low, kind)
+    reason = str(error).strip().split("\n")[0]
+    try:
+        folder, kernel = _core.write_failed_folder(
+            low.text, options, {"root": folder, "kind": kind, "number": number, "graph_text": rec.readable, "hints": rec.hints})
+    except _core.Error as e:
+        warnings.warn(FuselabWarning(f"compiling failed ({reason}); {e}"), stacklevel=2)
+        return
+    alone = f"; `fuselab compile {os.path.join(folder, kernel, 'kernel.ir')}` compiles that kernel alone" if kernel else ""
+    warnings.warn(FuselabWarning(f"compiling failed ({reason}); the debug folder is {folder}{alone}"), stacklevel=2)
+
+
 def contexts(core, rec):
     """Kernel name -> its precision context as a dictionary, or the reason why there is none."""
-    out = {}
+    out: dict[str, dict | str] = {}
     for step in _core.explain(core)["steps"]:
         if step["kind"] != "kernel" or isinstance(out.get(step["name"]), dict):
             continue
         try:
-            code, parameters, values = fragment.recover(rec, step["inputs"], step["outputs"])
-            reason = half_made(code)
+            found = fragment.recover(rec, step["inputs"], step["outputs"])
+            reason = half_made(found.code)
             if reason:
                 raise fragment.Unwritable(reason)
             names = _input_names(step["fragment"])
-            out[step["name"]] = {"eager_fn_code": code, "parameters": parameters,
-                                 "values": {names[i]: text for i, text in values.items()}}
+            out[step["name"]] = {"eager_fn_code": found.code, "parameters": found.parameters, "extra": found.extra,
+                                 "values": {names[i]: text for i, text in found.values.items()}}
         except fragment.Unwritable as e:
             out[step["name"]] = str(e)
     for name, context in out.items():

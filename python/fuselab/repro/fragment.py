@@ -10,6 +10,7 @@ import re
 import torch
 
 from ..torch.exprs import Unsupported, number_text, size_text, symbol_name, symbols
+from ..torch.table import DTYPES
 
 SMALL_TENSOR = 64  # elements of a constant that may stand in a script
 
@@ -28,6 +29,7 @@ class Entry:
     symbols: list = dataclasses.field(default_factory=list)
     item: int = 0         # kind "item": which result of parts[0]
     shape: list | None = None  # texts; None: no tensor, or its meta is missing
+    layout: tuple | None = None  # (dtype, sizes, strides) as hints
     reason: str = ""      # why the call cannot be written
 
     def reads(self):
@@ -40,6 +42,7 @@ class Record:
     readable: str         # the FX graph for people
     entries: dict         # name -> Entry, in topological order
     values: dict          # value name of the graph text -> [(node, result index or None)]
+    reads: dict           # (node, result index or None) -> the nodes its kernel form reads; absent: all
     numbers: dict         # value name -> Python text of the number it holds
     hints: dict           # symbol -> size
 
@@ -51,7 +54,7 @@ def record(gm, low, kind):
         if node.op != "output":
             entries[node.name] = _entry(node, hints)
     readable = gm.print_readable(print_output=False, include_stride=True) + "\n# as fuselab reads it\n" + low.text
-    return Record(kind, readable, entries, low.values, low.numbers, hints)
+    return Record(kind, readable, entries, low.values, low.reads, low.numbers, hints)
 
 
 def _entry(node, hints):
@@ -64,15 +67,16 @@ def _entry(node, hints):
             shape = [size_text(s) for s in val.shape]
         except Unsupported:
             shape = None
+    layout = _layout(val)
     if node.op == "placeholder":
-        return Entry(node.name, "input" if isinstance(val, torch.Tensor) else "size", shape=shape)
+        return Entry(node.name, "input" if isinstance(val, torch.Tensor) else "size", shape=shape, layout=layout)
     if node.op == "get_attr":
-        return Entry(node.name, "constant", shape=shape)
+        return Entry(node.name, "constant", shape=shape, layout=layout)
     if node.op != "call_function":
         return Entry(node.name, "call", reason=f"{node.name} is no call of an operator but {node.op}")
     if node.target is operator.getitem:
-        return Entry(node.name, "item", [(node.args[0].name,)], item=node.args[1], shape=shape)
-    entry = Entry(node.name, "call", shape=shape)
+        return Entry(node.name, "item", [(node.args[0].name,)], item=node.args[1], shape=shape, layout=layout)
+    entry = Entry(node.name, "call", shape=shape, layout=layout)
     try:
         entry.parts = [target_text(node.target) + "("]
         _arguments(node, entry)
@@ -156,6 +160,13 @@ def without_rank(text):
     return re.sub(r"\b(npu|cuda|xpu|mps|cpu):\d+\b", r"\1", text)
 
 
+def _layout(val):
+    if not isinstance(val, torch.Tensor) or val.dtype not in DTYPES or val.layout != torch.strided:
+        return None
+    hints = [[s.node.hint if isinstance(s, torch.SymInt) else s for s in sizes] for sizes in (val.shape, val.stride())]
+    return None if None in hints[0] + hints[1] else (DTYPES[val.dtype], *hints)
+
+
 def _take_hints(val, hints):
     sizes = [*val.shape, *val.stride()] if isinstance(val, torch.Tensor) else [val]
     for s in sizes:
@@ -167,14 +178,20 @@ def _take_hints(val, hints):
                 hints.setdefault(symbol_name(symbol), int(known[symbol]))
 
 
+@dataclasses.dataclass
+class Fragment:
+    code: str          # def eager_fn
+    parameters: list   # (parameter, index of the kernel's input), in order
+    extra: list        # buffers of further parameters: eager's call needs them, the result does not depend on them
+    values: dict       # index of a kernel input -> Python text of the number it holds; no parameter
+
+
 def recover(rec, inputs, outputs):
-    """The kernel with these outer values as (code, parameters as (name, input index), values, is_static), or throws Unwritable.
+    """The part of the graph that a kernel with these outer values computes; Unwritable says why it cannot be had.
 
     Backwards from the outputs to the inputs: whatever lies between is the fragment.
     """
-    same = _equal_nodes(rec)
-    known = _nodes_of_values(rec)
-    stop, parameters, values = {}, [], {}
+    known, border, parameters, values = _nodes_of_values(rec), _Border(rec), [], {}
     for i, name in enumerate(inputs):
         if name in rec.numbers:
             values[i] = rec.numbers[name]
@@ -182,11 +199,10 @@ def recover(rec, inputs, outputs):
         nodes = known.get(name)
         if not nodes:
             raise Unwritable(f"the kernel's input {name} is no node of the PyTorch graph")
-        if rec.entries[nodes[0]].shape is None:
+        if rec.entries[nodes[0]].layout is None:
             raise Unwritable(f"the kernel's input {nodes[0]} has no meta['val'] with a hint")
         parameters.append((nodes[0], i))
-        for n in nodes:
-            stop[same[n]] = nodes[0]
+        border.add(nodes)
     results = []
     for name in outputs:
         nodes = known.get(name)
@@ -195,36 +211,67 @@ def recover(rec, inputs, outputs):
         results.append(nodes[0])
     if not results:
         raise Unwritable("the kernel's outputs are unknown")
-    needed = _between(rec, results, stop, same)
+    needed, extra = _between(rec, results, border)
     body, used = [], set()
     for name, entry in rec.entries.items():
         if name in needed:
-            text = "".join(p if isinstance(p, str) else stop.get(same[p[0]], p[0]) for p in entry.parts)
+            text = "".join(p if isinstance(p, str) else border.name(p[0]) or p[0] for p in entry.parts)
             body.append(f"    {name} = {text}" + (f"[{entry.item}]" if entry.kind == "item" else ""))
             used.update(entry.symbols)
     if not body:
         raise Unwritable("the kernel has no call_function node")
     head = [f"    {s} = {_source_of(rec, s, parameters)}" for s in sorted(used)]
-    names = ", ".join(stop.get(same[n], n) for n in results)
-    code = "\n".join([f"def eager_fn({', '.join(p for p, _ in parameters)}):", *head, *body,
+    names = ", ".join(border.name(n) or n for n in results)
+    code = "\n".join([f"def eager_fn({', '.join([p for p, _ in parameters] + extra)}):", *head, *body,
                       f"    return ({names}{',' if len(results) == 1 else ''})", ""])
-    return code, parameters, values
+    return Fragment(code, parameters, [_buffer(rec.entries[n]) for n in extra], values)
 
 
-def _between(rec, results, stop, same):
-    needed, todo = set(), [n for n in results if same[n] not in stop]
+class _Border:
+    """The kernel's inputs among the nodes: by name, else by what they compute (the compiler merges equal nodes)."""
+
+    def __init__(self, rec):
+        self.same, self.exact, self.equal = _equal_nodes(rec), {}, {}
+
+    def add(self, nodes):
+        for n in nodes:
+            self.exact[n] = nodes[0]
+            self.equal.setdefault(self.same[n], nodes[0])
+
+    def name(self, node):
+        """The parameter that holds this node's value, or None."""
+        return self.exact.get(node) or self.equal.get(self.same[node])
+
+
+def _between(rec, results, border):
+    """The nodes of the fragment, and those that eager's calls name without reading."""
+    needed, done, unread = set(), set(), set()
+    todo = [(n, None) for n in results if border.name(n) is None]
     while todo:
-        name = todo.pop()
-        if name in needed:
+        name, result = at = todo.pop()
+        if at in done:
             continue
+        done.add(at)
         entry = rec.entries[name]
         if entry.kind in ("input", "constant"):
             raise Unwritable(f"the fragment reads {name}, which is no input of the kernel")
         if entry.reason:
             raise Unwritable(entry.reason)
         needed.add(name)
-        todo.extend(n for n in entry.reads() if same[n] not in stop)
-    return needed
+        outside = [n for n in entry.reads() if border.name(n) is None]
+        read = rec.reads.get(at, outside)
+        unread.update(n for n in outside if n not in read)
+        todo.extend((n, entry.item if entry.kind == "item" else None) for n in outside if n in read)
+    extra = [n for n in rec.entries if n in unread and n not in needed]
+    for n in extra:
+        if rec.entries[n].layout is None:
+            raise Unwritable(f"{n} has no meta['val'] with a hint")
+    return needed, extra
+
+
+def _buffer(entry):
+    dtype, shape, stride = entry.layout
+    return {"name": entry.name, "dtype": dtype, "shape": shape, "stride": stride}
 
 
 def _equal_nodes(rec):

@@ -56,10 +56,11 @@ class Kernel:
 
     def fx_inputs(self):
         """The parameters of eager_fn, in order: the kernel's inputs under the front end's names."""
-        taken = [b["name"] for b in self.script["PROFILE_BUFFERS"] if "value" not in b]
-        if len(taken) != len(self.script["_fx_inputs"]):
+        taken = [self.tensors[b["name"]] for b in self.script["PROFILE_BUFFERS"] if "value" not in b]
+        extra = self.script["_fx_inputs"][len(taken):]  # named by eager's calls, but without influence on the results
+        if len(taken) + len(extra) != len(self.script["_fx_inputs"]):
             raise CannotRun("the script's _fx_inputs and PROFILE_BUFFERS do not belong together")
-        return [self.tensors[name] for name in taken]
+        return taken + [self.make(b, len(self.tensors) + i) for i, b in enumerate(extra)]
 
 
 def rand_strided(shape, stride, dtype):

@@ -4,6 +4,7 @@ Exit codes, every mode: 0 all asked for was done and held, 1 it ran and failed o
 """
 import argparse
 import json
+import math
 import os
 import sys
 import traceback
@@ -76,6 +77,15 @@ def _reason(error):
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 
+def _strict(value):
+    """JSON has no nan and no infinity: they become texts."""
+    if isinstance(value, dict):
+        return {k: _strict(v) for k, v in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_strict(v) for v in value]
+    return value if not isinstance(value, float) or math.isfinite(value) else str(value)
+
+
 class Output:
     """Lines for people, or with --json one document."""
 
@@ -94,7 +104,7 @@ class Output:
 
     def finish(self):
         if self.json:
-            print(json.dumps({**self.data, "passed": not self.failed, "lines": self.lines}, indent=2))
+            print(json.dumps(_strict({**self.data, "passed": not self.failed, "lines": self.lines}), indent=2))
         return 1 if self.failed else 0
 
 

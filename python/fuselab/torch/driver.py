@@ -116,6 +116,7 @@ def compile_fx(gm, kind, options):
             if getattr(e, "code", "").startswith(("options.", "flags.")):
                 raise  # a wrong option is an error, not a reason to run elsewhere
             node = blamed(e, low)
+            debug.failed(e, gm, low, kind, option_module.for_core(options))
             log.debug("compiling failed: %s\n%s", e, low.text)
             if node is None or node in skip:
                 return compiled.fall_back(gm, first_line(e))

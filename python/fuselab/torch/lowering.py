@@ -31,6 +31,7 @@ class Lowered:
     counts: dict                 # lowered, fallbacks, externs: text -> times
     lines: dict                  # line number of the text -> name of the FX node it came from
     values: dict                 # value name -> [(name of an FX node, result index or None)]: what the scripts of kernels need
+    reads: dict                  # (name of an FX node, result or None) -> the nodes its lines read: fewer where a row needs fewer
     numbers: dict                # value name -> Python text of the number made of sizes that it holds
 
 
@@ -48,6 +49,7 @@ class _Lowering:
         self.names, self.used = {}, set(RESERVED)
         self.body, self.specs, self.lines = [], [], {}
         self.inferred = set()    # nodes whose strides the table's rule decides
+        self.reads = {}
         self.numbers = {}        # value name -> text of a number made of sizes
         self.results = {}        # multi-result node -> {result index: value name}
         self.counts = {k: collections.Counter() for k in ("lowered", "fallbacks", "externs")}
@@ -73,7 +75,7 @@ class _Lowering:
             head = f"graph {self.name}({', '.join(text for text, symbol in params if symbol is None or symbol in self.read)}) {{"
             text = "\n".join([head, *self.body, "  return " + ", ".join(self.value(n) for n in finish.core), "}", ""])
         return Lowered(text, self.specs, None if finish.trivial() else finish, {k: dict(v) for k, v in self.counts.items()},
-                       self.lines, self.values(), dict(self.numbers))
+                       self.lines, self.values(), dict(self.reads), dict(self.numbers))
 
     def values(self):
         out = {}
@@ -278,6 +280,8 @@ class _Lowering:
             raise Unsupported("a result that is None")
         values = table.schema_values(node.target, node.args, node.kwargs)
         operands, attrs, convert = row.match(values, result_type, table.spelling(node.target))
+        for k in [k for k, n in self.results.get(node, {}).items() if n in names] or [None]:
+            self.reads[node.name, k] = {v.name for v in operands if isinstance(v, torch.fx.Node)}
         before, words = [], []
         for operand in operands:
             word, extra = self.operand(operand, convert)

@@ -49,6 +49,14 @@ class Lab:
         assert done.code == 0, done.err
         return done
 
+    def compile(self, fn, *inputs, dynamic=None, **options):
+        """Compiles and calls in this process, with the debug folder here; returns the results."""
+        import torch
+
+        torch._dynamo.reset()
+        options.setdefault("debug_dir", str(self.tmp / "fuselab_debug"))
+        return torch.compile(fn, backend="fuselab", options=options, dynamic=dynamic)(*inputs)
+
     def models(self, root="fuselab_debug"):
         return sorted((self.tmp / root).glob("run_*/model__*"))
 

@@ -1,0 +1,176 @@
+"""What stands in benchmark.py, and its other modes."""
+
+import ast
+import csv
+import os
+import re
+import shutil
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+
+@pytest.fixture(scope="module")
+def script(minimal):
+    (kernel,) = minimal.kernels()
+    return kernel / "benchmark.py"
+
+
+def literal(script, name):
+    """The value of a top-level assignment, without running the script."""
+    for node in ast.parse(script.read_text()).body:
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == name:
+            return ast.literal_eval(node.value)
+    raise AssertionError(f"{name} is not in {script}")
+
+
+def test_r18_head(script):
+    text = ast.get_docstring(ast.parse(script.read_text()))
+    assert script.parent.name in text
+    for word in ("add(x0, x1)", "--check", "--bench", "--profile", "--e2e", "Exit codes"):
+        assert word in text
+
+
+def test_r52_functions(script):
+    text = script.read_text()
+    assert "def _run_eager(inputs):\n    return eager_fn(*inputs)\n" in text
+    assert 'torch.compile(eager_fn, backend="fuselab", options={**OPTIONS, **options}, dynamic=not IS_STATIC)' in text
+
+
+def test_r111_r112_fragment_is_the_kernels_sequence(script):
+    (function,) = [n for n in ast.parse(script.read_text()).body if isinstance(n, ast.FunctionDef) and n.name == "eager_fn"]
+    calls = [ast.unparse(n.value.func) for n in function.body if isinstance(n, ast.Assign)]
+    assert calls == ["torch.ops.aten.add.Tensor", "torch.ops.aten.abs.default"]
+    assert ast.unparse(function.body[-1]) == "return (abs_1,)"
+    assert "  add: f32[8, 16] = add(x0, x1)\n  abs: f32[8, 16] = abs(add)\n  return abs\n" in literal(script, "FRAGMENT")
+
+
+def test_r26_environment_block_precedes_every_import_of_torch(script):
+    text = script.read_text()
+    assert text.index("os.environ.setdefault") < re.search(r"^import torch$", text, re.MULTILINE).start()
+    assert "import fuselab" not in text[: text.index("os.environ.setdefault")]
+
+
+def test_r22_r24_r25_r27_r28_r29_environment(lab, monkeypatch):
+    for name in [n for n in os.environ if n.startswith(("FUSELAB_", "AUTOFUSE_", "TORCHINDUCTOR_"))]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("AUTOFUSE_FLAGS", "--max_fusion_size=8")
+    monkeypatch.setenv("TORCHINDUCTOR_EMULATE_PRECISION_CASTS", "0")
+    monkeypatch.setenv("TORCHINDUCTOR_NPU_BACKEND", "other")
+    monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(lab.tmp / "torch_cache"))
+    monkeypatch.setenv("FUSELAB_CACHE_DIR", str(lab.tmp / "cache"))
+    monkeypatch.setenv("AUTOFUSE_DFX_FLAGS", "--codegen_compile_debug=true")
+    lab.compile(lambda x: (x + 1).abs(), torch.ones(3))
+    script = lab.kernels()[0] / "benchmark.py"
+    assert literal(script, "_bench_env") == {"AUTOFUSE_FLAGS": "--max_fusion_size=8", "TORCHINDUCTOR_EMULATE_PRECISION_CASTS": "0"}
+    equal = lab.run(script)
+    monkeypatch.delenv("AUTOFUSE_FLAGS")
+    unset = lab.run(script)
+    monkeypatch.setenv("AUTOFUSE_FLAGS", "--max_fusion_size=4")
+    other = lab.run(script)
+    assert (unset.code, unset.err) == (equal.code, equal.err) == (0, "")
+    assert other.code == 0
+    assert other.err == (
+        "WARNING: AUTOFUSE_FLAGS is '--max_fusion_size=4' here; it was '--max_fusion_size=8' when this script was made.\n"
+    )
+
+
+def test_r02_moved_folder_runs(minimal, lab, script):
+    """The script alone, elsewhere: R-90, R-91."""
+    moved = lab.tmp / "elsewhere" / "benchmark.py"
+    moved.parent.mkdir()
+    shutil.copy(script, moved)
+    (moved.parent / "kernel.ir").write_text("not a kernel")
+    (moved.parent / "artifacts.json").write_text("{")
+    done = lab.run_alone(moved, "--check", "--e2e", cwd=moved.parent)
+    assert done.code == 0, done.err
+    assert "output:abs artifact PASSED" in done.out
+
+
+def test_r93_edited_ir_is_checked(minimal, script):
+    """--e2e takes the kernel IR in the script; without it the artifact is what counts."""
+    edited = minimal.edited(script, "%2 = add %0, %1", "%2 = sub %0, %1")
+    assert minimal.run(edited, "--check").code == 0
+    done = minimal.run(edited, "--check", "--e2e")
+    assert done.code == 1
+    assert "output:abs artifact FAILED" in done.out
+    broken = minimal.run(minimal.edited(script, "%2 = add %0, %1", "%2 = absent %0, %1"), "--check", "--e2e")
+    assert broken.code == 1
+    assert "absent" in broken.err
+
+
+def test_r08_r75_r76_profile_is_the_default(minimal, lab, script):
+    done = lab.run(script)
+    assert done.code == 0, done.err
+    (folder,) = (lab.tmp / "profiling").iterdir()
+    rows = list(csv.DictReader((folder / "kernel_details.csv").open()))
+    assert [int(r["Step Id"]) for r in rows] == list(range(1, 11))
+    assert all(float(r["Duration(us)"]) > 0 for r in rows)
+    assert (folder / "trace_view.json").exists()
+
+
+def test_r107_bench_table(lab, script):
+    done = lab.run(script, "--bench")
+    assert done.code == 0, done.err
+    lines = done.out.splitlines()
+    assert lines[1] == f"Benchmark: {script.parent.name}"
+    assert lines[2] == " Step  | Graph Mode (us)    | Eager (us)         |  Ratio"
+    rule = "-------+--------------------+--------------------+---------"
+    assert lines[3] == lines[14] == rule
+    rows = lines[4:14] + [lines[15]]
+    for label, row in zip([*map(str, range(1, 11)), "Avg"], rows):
+        assert re.fullmatch(r" [ \dA][\dv][ \dg]   \| +\d+\.\d\d \| +\d+\.\d\d \| +\d+\.\d\d x", row), row
+        assert row.split("|")[0].strip() == label
+    assert (lab.tmp / "bench_eager_prof").is_dir()
+    assert (lab.tmp / "bench_compiled_prof").is_dir()
+
+
+def test_r84_r86_sums_and_ratio(tmp_path):
+    from fuselab.repro import bench
+
+    header = "Step Id,Name,Duration(us)\n"
+    (tmp_path / "kernel_details.csv").write_text(header + "1,a,1.5\n1,b,2.5\n2,a,3.0\n")
+    assert bench.step_sums(tmp_path) == [4.0, 3.0]
+    lines = bench.table("k", [2.0, 4.0], [6.0, 4.0])
+    assert lines[3].endswith("3.00 x")
+    assert lines[-1].split("|")[0].strip() == "Avg"
+    assert lines[-1].endswith("1.67 x")
+    (tmp_path / "kernel_details.csv").write_text("Name,Duration(us)\na,1\n")
+    with pytest.raises(ValueError, match="Step Id.*it has Name, Duration"):
+        bench.step_sums(tmp_path)
+
+
+def test_r99_bench_missing_csv_message(tmp_path):
+    from fuselab.repro import bench
+
+    (tmp_path / "other").mkdir()
+    with pytest.raises(FileNotFoundError, match=r"kernel_details.csv with 'Step Id' and 'Duration\(us\)'; it holds other"):
+        bench.newest(tmp_path)
+
+
+def test_seed_is_printed_and_changes_the_data(minimal, script):
+    a, b = minimal.run(script, "--check", "--seed", "1"), minimal.run(script, "--check", "--seed", "2")
+    assert a.code == b.code == 0
+    assert "seed 1" in a.out.splitlines()[0]
+    worst = [re.search(r"worst (.*)", x.out).group(1) for x in (a, b)]
+    assert worst[0] != worst[1]
+    assert re.search(r"worst (.*)", minimal.run(script, "--check", "--seed", "1").out).group(1) == worst[0]
+
+
+def test_inputs_from_a_file(lab, minimal, script):
+    """The file's values are used: with x0 = -x1 every result is 0; a wrong shape is a wrong call."""
+    from fuselab.repro.kernel import read_safetensors, write_safetensors
+
+    x = torch.randn(8, 16)
+    write_safetensors(lab.tmp / "zero.safetensors", {"x0": x, "x1": -x})
+    back = read_safetensors(lab.tmp / "zero.safetensors")
+    assert torch.equal(back["x0"], x)
+    assert torch.equal(back["x1"], -x)
+    done = lab.run(script, "--check", "--inputs", lab.tmp / "zero.safetensors")
+    assert done.code == 0, done.err
+    assert "both" in done.out or "torch=0" in done.out
+    write_safetensors(lab.tmp / "wrong.safetensors", {"x0": torch.randn(8, 17)})
+    assert lab.run(script, "--check", "--inputs", lab.tmp / "wrong.safetensors").code == 2
+    (lab.tmp / "half.safetensors").write_bytes((lab.tmp / "zero.safetensors").read_bytes()[:100])
+    assert lab.run(script, "--check", "--inputs", lab.tmp / "half.safetensors").code == 2
