@@ -28,7 +28,6 @@ constexpr Variable kVariables[] = {
     {"TORCHINDUCTOR_FORCE_DISABLE_CACHES", "The same, under PyTorch's name.", "`0`"},
     {"FUSELAB_ISA", "Instruction set to compile for: `avx512`, `avx2`, `generic`. Results are the same.", "the best the CPU has"},
     {"FUSELAB_POOL_BYTES", "Upper bound of the memory that results are taken from and given back to.", "a share of the memory"},
-    {"FUSELAB_CHECK_KERNELS", "`1`: the first call of each kernel runs PyTorch beside it and compares.", "`0`"},
     {"TORCH_COMPILE_DEBUG", "`1`: write the debug folder, under `torch_compile_debug`.", "`0`"},
     {"TORCHINDUCTOR_EMULATE_PRECISION_CASTS", "`1`: `precision=\"eager\"` unless the call says otherwise.", "`0`"},
     {"OMP_NUM_THREADS", "Threads of the pool that kernels run on.", "one per core"},

@@ -10,10 +10,10 @@ KNOWN = {
     "opt_level": "0: no simplification", "skip_passes": "passes turned off, by name",
     "skip_ops": "operators left to PyTorch, by table or ATen name", "skip_nodes": "graph nodes left to PyTorch, by name",
     "decompose": "False, or the list of composite operators that stay whole",
-    "partition": "min-cut or no-recompute", "debug_dir": "where the debug folder goes", "check": "True: check every kernel",
+    "partition": "min-cut or no-recompute", "debug_dir": "where the debug folder goes",
     "poison": "a byte: results and work space hold it before kernels run, so that a check sees what was not written"}
 # What the front end reads itself; everything else goes to the compiler.
-OWN = {"skip_ops", "skip_nodes", "decompose", "partition", "debug_dir", "check"}
+OWN = {"skip_ops", "skip_nodes", "decompose", "partition", "debug_dir"}
 
 
 def parse(options):
