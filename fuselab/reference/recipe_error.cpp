@@ -305,16 +305,19 @@ class Follower {
     if (word == "rargmax" || word == "rargmin") return position(word == "rargmax" ? 1 : -1, x);
     fail("reference.primitive", "reduction {} has no error rule", word);
   }
-  /// A product's partial results may overflow or vanish on the way although the result does not.
+  /// A product's partial results may overflow or vanish on the way although the result does not. A factor of 0 makes vanishing
+  /// harmless, but infinity times 0 is NaN.
   bool partials_fit(DType type, const Ball* x) const {
     long double low = 0, high = 0;
+    bool zero = false;
     for (std::int64_t j = 0; j < n_; ++j) {
-      if (x[j].v == 0) return true;
-      const long double e = std::log2(std::fabs(static_cast<long double>(x[j].v)));
-      (e < 0 ? low : high) += e;
+      const double far = std::max(std::fabs(x[j].lo), std::fabs(x[j].hi));
+      if (far > 1) high += std::log2(static_cast<long double>(far));
+      zero = zero || x[j].v == 0;
+      if (x[j].v != 0 && std::fabs(x[j].v) < 1) low += std::log2(std::fabs(static_cast<long double>(x[j].v)));
     }
     const FloatFormat format = float_format(type);
-    return high < -format.min_exponent && low > format.min_exponent;
+    return high < -format.min_exponent && (zero || low > format.min_exponent);
   }
   Ball sum(DType type, const Ball* x) const {
     long double lo = 0, hi = 0;

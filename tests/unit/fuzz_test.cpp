@@ -43,6 +43,14 @@ graph g(in8: f16[1], in9: f16[2], v6: f16[1, 2, C], v11: f16[2]) {
   d = remainder(c, 0.5)
   return d
 })"},
+    {"ProductThatOverflowsBeforeAZero", 323, {{"D", 1}}, R"(
+graph g(in1: f32[1, 16, 16, D]) {
+  a = log_softmax(in1, dim=1)
+  b = ceil(a)
+  c = prod(b)
+  d, at = max_dim(c, dim=0)
+  return d
+})"},
     {"GroupStatisticsWithoutPositions", 51, {{"A", 1}}, R"(
 graph g(in26: bf16[A, 16], in27: bf16[A, 2], in28: bf16[A, 2], v21: bf16[A, 16]) {
   y = group_norm_backward_input(v21, in26, in27, in28, num_groups=2)
