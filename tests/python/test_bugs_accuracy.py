@@ -189,8 +189,8 @@ def test_kernels_hold_the_same_bits_for_every_size():
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=word)
-@pytest.mark.parametrize("name, low, high", [("gelu", -12.5, 4), ("erfc", -6, 9), ("erf", -6, 6), ("mish", -30, 20), ("softplus", -40, 40), ("silu", -80, 20),
-                                             ("log_sigmoid", -40, 40), ("sinh", -20, 20), ("tan", -100, 100), ("expm1", -40, 40)])
+@pytest.mark.parametrize("name, low, high", [("gelu", -12.5, 4), ("erfc", -6, 9), ("erf", -6, 6), ("mish", -30, 20), ("softplus", -40, 40),
+                                             ("silu", -80, 20), ("log_sigmoid", -40, 40), ("sinh", -20, 20), ("tan", -100, 100), ("expm1", -40, 40)])
 def test_budgets_of_the_table_hold(name, low, high, dtype):
     """The verdict judges by the table's budgets, so a right kernel must lie within them."""
     x = torch.linspace(low, high, 50_001, dtype=torch.float64).to(dtype)
