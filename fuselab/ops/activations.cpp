@@ -177,7 +177,7 @@ void add_activations(std::vector<Op>& t) {
       .names("HardSigmoid", "HardSigmoid", "HardSigmoid")
       .doc("x / 6 + 1/2 limited to [0, 1].", t);
   activation("hardswish")
-      .lower("self * (min(max(self + 3, 0.0), 6.0) * 0.16666666666666666)")
+      .lower("self * quotient(min(max(self + 3, 0.0), 6.0), 6.0)")
       .fp64([](D a, A) { return std::isnan(a[0]) ? kNan : a[0] * std::fmin(std::fmax(a[0] + 3, 0), 6) / 6; })
       .ulp(2)
       .special("0 -> 0; -0 -> -0; 3 -> 3; -3 -> -0; inf -> inf; -inf -> nan; nan -> nan")
