@@ -124,7 +124,7 @@ class _Lowering:
 
     def parameters(self):
         """[(text, symbol)] for every placeholder; the symbol is None for tensors."""
-        params = []
+        params: list[tuple[str, str | None]] = []
         for node in self.placeholders:
             val = node.meta.get("val")
             if isinstance(val, torch.Tensor):
