@@ -131,6 +131,15 @@ void add_norms(std::vector<Op>& t) {
       .aten_ignored("training")
       .names("", "BNTrainingUpdate", "BNTrainingUpdate")
       .doc("Normalisation of every channel with its own statistics; also those, and the updated running ones.", t);
+  norm("batch_norm_own_statistics", "input!, weight^?1, bias^?0", ReduceDims::batch)
+      .attr("eps", AttrType::real, 1e-5)
+      .result("save_mean", TypeRule::first, ShapeRule::row)
+      .result("save_invstd", TypeRule::first, ShapeRule::row)
+      .lower(kDeviations + kScaled + "y, narrow(m), r")
+      .fp64_row(layer_norm_meaning)
+      .aten("_native_batch_norm_legit.no_stats[training=true]")
+      .aten_ignored("training, momentum")
+      .doc("Normalisation of every channel with its own statistics; also those (instance_norm is made of it).", t);
 }
 
 }  // namespace fuselab::ops

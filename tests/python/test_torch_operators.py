@@ -96,3 +96,21 @@ def test_bounds_of_bool():
 @pytest.mark.parametrize("source", [torch.float32, torch.int32])
 def test_copy(source):
     check(lambda x, y: torch.zeros_like(x).copy_(y), torch.randn(3, 4), torch.ones(4, dtype=source))
+
+
+@pytest.mark.parametrize("repeats", [(2,), (1, 3), (2, 1, 2), (0, 2), (2, 3, 1, 1)])
+@pytest.mark.parametrize("shape", [(), (3,), (3, 0), (4, 5)])
+def test_repeat(repeats, shape):
+    if len(repeats) >= len(shape):
+        check(lambda x: x.repeat(repeats), torch.randn(shape), whole=0 not in (*repeats, *shape))
+        check(lambda x: x.mT.repeat(repeats) if x.dim() > 1 else x.repeat(repeats), torch.randn(shape), whole=False)
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_instance_norm_without_statistics(dtype):
+    """Against float64: near 0 eager's x * scale + shift has cancelled."""
+    x = torch.randn(3, 5, 4, 7, dtype=dtype) * 3 + 1
+    before = fuselab.harness_stats()
+    got = torch.compile(torch.nn.functional.instance_norm, backend="fuselab")(x)
+    assert fuselab.harness_stats()["fallbacks"] == before["fallbacks"]
+    torch.testing.assert_close(got, torch.nn.functional.instance_norm(x.double()).to(dtype))

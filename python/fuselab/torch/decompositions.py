@@ -101,7 +101,23 @@ def _copy(x, source, non_blocking=False):
     return aten.clone.default(source.expand(x.shape), memory_format=torch.contiguous_format)
 
 
+def _repeat(x, repeats):
+    """A dimension of its own for every count, expanded, then joined with the dimension that it repeats."""
+    for _ in range(len(repeats) - x.dim()):
+        x = aten.unsqueeze.default(x, 0)
+    sizes, wide, at = [n * r for n, r in zip(x.shape, repeats)], [], 0
+    for n, r in zip(list(x.shape), repeats):
+        if not (isinstance(r, int) and r == 1):
+            x = aten.unsqueeze.default(x, at)
+            wide.append(r)
+            at += 1
+        wide.append(n)
+        at += 1
+    return aten.view.default(aten.clone.default(aten.expand.default(x, wide), memory_format=torch.contiguous_format), sizes)
+
+
 OWN = {
+    aten.repeat.default: _repeat,
     aten.copy.default: _copy,
     aten.round.decimals: _round_decimals,
     aten.split_with_sizes.default: _split_with_sizes, aten.split.Tensor: _split, aten.unbind.int: _unbind}
