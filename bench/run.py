@@ -3,7 +3,7 @@
     python bench/run.py [--only TEXT] [--seconds 0.6] [--threads 1] [--markdown docs/performance.md] [--json OUT]
 
 Sections: speed against eager and against the same compiler with fusion off, per class; what precision="block" costs; the cost of a call;
-compile time by phase. By turns: each round times every contender for a few milliseconds; medians.
+compile time by phase. By turns: each round times every contender for about a millisecond; the fastest round of each counts.
 """
 import argparse
 import json
@@ -128,7 +128,7 @@ def table(head, rows):
 def markdown(result):
     lines = [
         "# Performance", "",
-        "Made by `make bench`, which runs `python bench/run.py --markdown docs/performance.md`; do not edit. Compare ratios, not times: each ratio comes from one run, its sides timed by turns.", "",
+        "Made by `make bench`, which runs `python bench/run.py --markdown docs/performance.md`; do not edit. Compare ratios, not times: each ratio comes from one run, its sides timed by turns, the fastest round of each.", "",
         f"Measured with fuselab {result['fuselab']}, PyTorch {result['torch']}, {result['threads']} thread on {result['cpu']}, {result['cores']} cores, load {result['load']:.1f} at the start.", "",
         "## Speed", "",
         "`x eager`: PyTorch eager's time / fuselab's. `x unfused`: time with fusion off / fuselab's; a class stays on by default only while this is not below 1.", ""]
