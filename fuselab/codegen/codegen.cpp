@@ -64,6 +64,8 @@ Generated generate(const Graph& fragment, const std::string& kernel_name, const 
   return finish(std::move(k), std::move(passes.dumps));
 }
 
-Generated generate_from_ir(const std::string& ir_text, const std::string& file) { return finish(kernel::parse_kernel(ir_text, file), {}); }
+Generated generate_from_ir(const std::string& ir_text, const std::string& file) {
+  return finish(kernel::parse_kernel(ir_text, file), {});
+}
 
 }  // namespace fuselab::codegen

@@ -12,14 +12,14 @@ enum class Precision : std::uint8_t { block, eager };
 
 struct Options {
   Precision precision = Precision::block;
-  std::vector<std::string> keep_dtype;   ///< R9: table operator names (or "all") left in their own dtype, rounding after each
+  std::vector<std::string> keep_dtype;  ///< R9: table operator names (or "all") left in their own dtype, rounding after each
   std::vector<std::string> skip_passes;
-  int opt_level = 1;                     ///< 0: no simplify
+  int opt_level = 1;  ///< 0: no simplify
 };
 
 struct Generated {
   Source source;
-  std::string kernel_ir;                            ///< text form after all passes
+  std::string kernel_ir;                                   ///< text form after all passes
   std::vector<std::pair<std::string, std::string>> dumps;  ///< pass name -> IR text, for each pass that changed something
 };
 

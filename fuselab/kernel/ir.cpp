@@ -69,19 +69,24 @@ namespace {
 void verify_stmt(const Kernel& k, std::size_t i) {
   const Stmt& s = k.stmts[i];
   auto bad = [&](const std::string& why) {
-    fail("kernel.invalid", "kernel {}: statement %{} {}: {}; fix the IR text, or report the graph it came from", k.name, i, s.name, why);
+    fail("kernel.invalid", "kernel {}: statement %{} {}: {}; fix the IR text, or report the graph it came from", k.name, i,
+         s.name, why);
   };
   for (int a : s.args)
-    if (a < 0 || static_cast<std::size_t>(a) >= i || k.stmts[a].kind == StmtKind::store) bad("reads a statement that is no value before it");
+    if (a < 0 || static_cast<std::size_t>(a) >= i || k.stmts[a].kind == StmtKind::store)
+      bad("reads a statement that is no value before it");
   for (const auto& t : s.index.terms)
     if (t.first < 0 || static_cast<std::size_t>(t.first) >= k.axes.size()) bad("names an axis that does not exist");
   const bool memory = s.kind == StmtKind::load || s.kind == StmtKind::store;
-  if (memory && (s.buffer < 0 || static_cast<std::size_t>(s.buffer) >= k.buffers.size())) bad("names a buffer that does not exist");
+  if (memory && (s.buffer < 0 || static_cast<std::size_t>(s.buffer) >= k.buffers.size()))
+    bad("names a buffer that does not exist");
   if (memory && k.buffers[s.buffer].dtype != s.type) bad("has another type than its buffer");
   if (memory && k.buffers[s.buffer].output != (s.kind == StmtKind::store)) bad("reads an output or writes an input");
-  if (s.kind == StmtKind::store && (s.args.size() != 1 || k.stmts[s.args[0]].type != s.type)) bad("must store one value of its own type");
+  if (s.kind == StmtKind::store && (s.args.size() != 1 || k.stmts[s.args[0]].type != s.type))
+    bad("must store one value of its own type");
   if (s.kind == StmtKind::cast && s.args.size() != 1) bad("a cast takes one value");
-  if (s.kind == StmtKind::reduce && (s.args.size() != 1 || k.tree.groups.empty())) bad("a reduction takes one value and needs a tree");
+  if (s.kind == StmtKind::reduce && (s.args.size() != 1 || k.tree.groups.empty()))
+    bad("a reduction takes one value and needs a tree");
   if (s.kind != StmtKind::compute) return;
   const Primitive* p = find_primitive(s.op);
   if (p == nullptr) bad("unknown primitive '" + s.op + "'");

@@ -22,7 +22,8 @@ struct Axis {
   Role role = Role::parallel;
 };
 
-/// An affine form over the axes: sum of coefficient * axis, plus an offset. In elements for loads and stores, a number for `index`.
+/// An affine form over the axes: sum of coefficient * axis, plus an offset. In elements for loads and stores, a number for
+/// `index`.
 struct Index {
   std::vector<std::pair<int, Expr>> terms;  ///< axis, coefficient; sorted by axis, no zero coefficients
   Expr offset;
@@ -46,7 +47,7 @@ enum class StmtKind : std::uint8_t { load, constant, size, index, compute, cast,
 
 struct Stmt {
   StmtKind kind = StmtKind::compute;
-  std::string op;         ///< compute: primitive (kernel/primitives.h); reduce: sum prod max min any all argmax argmin
+  std::string op;  ///< compute: primitive (kernel/primitives.h); reduce: sum prod max min any all argmax argmin
   DType type = DType::f32;
   std::vector<int> args;  ///< statement numbers
   int buffer = -1;        ///< load, store
@@ -62,9 +63,9 @@ struct Stmt {
 };
 
 /// How a reduction orders its operands (R6). Elements are numbered row-major over the inner axes of the last group;
-/// `lanes`: element e belongs to lane e mod 16 and step e / 16; otherwise lane 0 and step e. Steps go to four chains (step mod 4), 32
-/// steps are a block, a block is (c0 + c1) + (c2 + c3), blocks are combined pairwise (a binary counter), so are the results of
-/// earlier groups' points, and last the 16 lanes, halving.
+/// `lanes`: element e belongs to lane e mod 16 and step e / 16; otherwise lane 0 and step e. Steps go to four chains (step mod
+/// 4), 32 steps are a block, a block is (c0 + c1) + (c2 + c3), blocks are combined pairwise (a binary counter), so are the
+/// results of earlier groups' points, and last the 16 lanes, halving.
 struct Tree {
   bool lanes = true;
   std::vector<std::vector<int>> groups;  ///< inner axes, outermost group first
@@ -78,7 +79,7 @@ struct Kernel {
   int inputs = 0;
   std::vector<std::string> symbols;  ///< size symbols, sorted
   Tree tree;
-  std::vector<Stmt> stmts;      ///< SSA, in order
+  std::vector<Stmt> stmts;                ///< SSA, in order
   std::vector<bool> inner_stmts() const;  ///< per statement: does it belong to an element
 };
 

@@ -107,9 +107,11 @@ class Lowerer {
 
  private:
   void add_buffers() {
-    for (ValueId v : g_.inputs) k_.buffers.push_back({g_.values[v].name, g_.values[v].type.dtype, false, g_.values[v].type.str()});
+    for (ValueId v : g_.inputs)
+      k_.buffers.push_back({g_.values[v].name, g_.values[v].type.dtype, false, g_.values[v].type.str()});
     k_.inputs = static_cast<int>(k_.buffers.size());
-    for (ValueId v : g_.outputs) k_.buffers.push_back({g_.values[v].name, g_.values[v].type.dtype, true, g_.values[v].type.str()});
+    for (ValueId v : g_.outputs)
+      k_.buffers.push_back({g_.values[v].name, g_.values[v].type.dtype, true, g_.values[v].type.str()});
   }
 
   /// The output whose dims become the axes: one with the most dims of more than one element, elements before rows.
@@ -194,11 +196,15 @@ class Lowerer {
     const Node& n = g_.nodes[value.producer];
     if (n.op == nullptr) unsupported(value.name, "an extern call");
     switch (n.op->kind) {
-      case ops::Kind::view: return eval(std::get<ValueId>(n.args[0]), through_view(g_, n, index, k_.axes));
+      case ops::Kind::view:
+        return eval(std::get<ValueId>(n.args[0]), through_view(g_, n, index, k_.axes));
       case ops::Kind::pointwise:
-      case ops::Kind::create: return eval_pointwise(n, value, index);
-      case ops::Kind::reduce: return eval_reduce(n, value, index);
-      default: unsupported(value.name, "operator " + n.op->name + " has no kernel form yet");
+      case ops::Kind::create:
+        return eval_pointwise(n, value, index);
+      case ops::Kind::reduce:
+        return eval_reduce(n, value, index);
+      default:
+        unsupported(value.name, "operator " + n.op->name + " has no kernel form yet");
     }
   }
 
@@ -298,7 +304,9 @@ class Lowerer {
     return finish(n, value, it->second.at(static_cast<std::size_t>(value.result)));
   }
 
-  static ops::ShapeRule result_shape(const Node& n, int r) { return r == 0 ? n.op->shape : n.op->more.at(static_cast<std::size_t>(r) - 1).shape; }
+  static ops::ShapeRule result_shape(const Node& n, int r) {
+    return r == 0 ? n.op->shape : n.op->more.at(static_cast<std::size_t>(r) - 1).shape;
+  }
 
   /// The index of argument `i`, value `a`, of a node whose first operand is read at `at`.
   std::vector<Index> argument_index(const Node& n, std::size_t i, ValueId a, const std::vector<Index>& at) const {
@@ -308,7 +316,8 @@ class Lowerer {
     return broadcast_index(sizes, at);
   }
 
-  std::vector<Index> reduce_index(const Node& n, const Type& operand, const Value& value, const std::vector<Index>& index, bool element) {
+  std::vector<Index> reduce_index(const Node& n, const Type& operand, const Value& value, const std::vector<Index>& index,
+                                  bool element) {
     const auto dims = reduced_dims(g_, n);
     std::vector<bool> reduced(operand.sizes.size());
     for (int d : dims) reduced[static_cast<std::size_t>(d)] = true;
@@ -343,7 +352,8 @@ class Lowerer {
     return at;
   }
 
-  std::vector<Index> group_index(const Node& n, const Type& operand, const Value& value, const std::vector<Index>& index, bool element) {
+  std::vector<Index> group_index(const Node& n, const Type& operand, const Value& value, const std::vector<Index>& index,
+                                 bool element) {
     const auto& sizes = operand.sizes;
     Expr groups = 1, per_group;
     const Attr& attr = n.attrs.at("num_groups");
@@ -380,8 +390,10 @@ class Lowerer {
     return at;
   }
 
-  /// Binds the reduced dims to the kernel's inner axes; see lower.h. `given`: where the result's own index lies (element results).
-  std::vector<Index> bind_inner(const Node& n, const std::vector<Expr>& extents, const std::vector<Index>& given, const std::vector<Index>& kept, bool lanes) {
+  /// Binds the reduced dims to the kernel's inner axes; see lower.h. `given`: where the result's own index lies (element
+  /// results).
+  std::vector<Index> bind_inner(const Node& n, const std::vector<Expr>& extents, const std::vector<Index>& given,
+                                const std::vector<Index>& kept, bool lanes) {
     std::vector<Expr> real;
     for (const Expr& e : extents)
       if (!e.is(1)) real.push_back(e);
@@ -437,7 +449,8 @@ class Lowerer {
     std::size_t j = 0;
     for (const auto& [e, i] : inner_) {
       if (e.is(1)) continue;
-      if (j == want.size() || want[j].first != e || !(want[j].second == i)) unsupported(n.op->name, "a reduced row is wanted along other axes");
+      if (j == want.size() || want[j].first != e || !(want[j].second == i))
+        unsupported(n.op->name, "a reduced row is wanted along other axes");
       ++j;
     }
     if (j != want.size()) unsupported(n.op->name, "two reductions over different extents");
@@ -453,7 +466,9 @@ class Lowerer {
     for (const Expr& e : real) {
       for (; d < main_sizes_.size(); ++d) {
         const auto& terms = main_index_[d].terms;
-        if (main_sizes_[d] == e && !terms.empty() && std::none_of(terms.begin(), terms.end(), [&](const auto& t) { return used.count(t.first); })) break;
+        if (main_sizes_[d] == e && !terms.empty() &&
+            std::none_of(terms.begin(), terms.end(), [&](const auto& t) { return used.count(t.first); }))
+          break;
       }
       if (d == main_sizes_.size()) return;
       found.emplace_back(e, main_index_[d++]);

@@ -1,8 +1,9 @@
 // lower: fragment graph -> kernel IR, still in the graph's dtypes.
 //
-// First pass of a kernel. It works backwards from the outputs: every value is evaluated at an index (one affine form per dimension),
-// so views cost nothing (they only change the index) and a value wanted at two places is two statements. Reductions bind the
-// kernel's inner axes. It stands before improve_precision because that pass needs every load, cast and store spelled out.
+// First pass of a kernel. It works backwards from the outputs: every value is evaluated at an index (one affine form per
+// dimension), so views cost nothing (they only change the index) and a value wanted at two places is two statements. Reductions
+// bind the kernel's inner axes. It stands before improve_precision because that pass needs every load, cast and store spelled
+// out.
 #pragma once
 #include <string>
 

@@ -126,7 +126,8 @@ class Expander {
   int coerce(const Val& v, DType t) {
     Stmt s;
     switch (v.kind) {
-      case Val::Kind::stmt: return cast(v.stmt, t);
+      case Val::Kind::stmt:
+        return cast(v.stmt, t);
       case Val::Kind::number: {
         s.kind = StmtKind::constant;
         s.type = t;
@@ -163,7 +164,8 @@ class Expander {
   int compute(const std::string& op, const std::vector<Val>& args) {
     const Primitive* p = find_primitive(op);
     if (p == nullptr || p->args != static_cast<int>(args.size()))
-      fail("kernel.unsupported", "operator {}: its recipe calls {} with {} arguments, which is no primitive", n_.op->name, op, args.size());
+      fail("kernel.unsupported", "operator {}: its recipe calls {} with {} arguments, which is no primitive", n_.op->name, op,
+           args.size());
     Stmt s;
     s.kind = StmtKind::compute;
     s.op = op;
@@ -201,7 +203,8 @@ class Expander {
         return number(e.number);
       case Kind::name: {
         auto it = names_.find(e.word);
-        if (it == names_.end()) fail("kernel.unsupported", "operator {}: its recipe reads {}, which is not given", n_.op->name, e.word);
+        if (it == names_.end())
+          fail("kernel.unsupported", "operator {}: its recipe reads {}, which is not given", n_.op->name, e.word);
         return it->second;
       }
       case Kind::unary: {
@@ -213,12 +216,15 @@ class Expander {
         return stmt(compute(e.word == "-" ? "neg" : "not", {a}));
       }
       case Kind::binary: {
-        static const std::map<std::string, std::string> kNames = {{"+", "add"}, {"-", "sub"}, {"*", "mul"}, {"/", "div"}, {"<", "lt"}, {"<=", "le"},
-                                                                  {">", "gt"},  {">=", "ge"}, {"==", "eq"}, {"!=", "ne"}, {"&", "and"}, {"|", "or"}};
+        static const std::map<std::string, std::string> kNames = {{"+", "add"}, {"-", "sub"}, {"*", "mul"}, {"/", "div"},
+                                                                  {"<", "lt"},  {"<=", "le"}, {">", "gt"},  {">=", "ge"},
+                                                                  {"==", "eq"}, {"!=", "ne"}, {"&", "and"}, {"|", "or"}};
         return stmt(compute(kNames.at(e.word), {eval(e.args[0]), eval(e.args[1])}));
       }
-      case Kind::call: return call(e);
-      case Kind::text: break;
+      case Kind::call:
+        return call(e);
+      case Kind::text:
+        break;
     }
     fail("kernel.unsupported", "operator {}: a text in its recipe", n_.op->name);
   }
@@ -230,9 +236,12 @@ class Expander {
     if (w.rfind("cast_", 0) == 0) {
       const DType t = parse_dtype(w.substr(5));
       if (args[0].kind != Val::Kind::stmt) return stmt(coerce(args[0], t));
-      return stmt(cast(args[0].stmt, t, n_.op->kind == ops::Kind::pointwise && n_.op->type == ops::TypeRule::attr_dtype && t != k_.stmts[args[0].stmt].type));
+      return stmt(cast(
+          args[0].stmt, t,
+          n_.op->kind == ops::Kind::pointwise && n_.op->type == ops::TypeRule::attr_dtype && t != k_.stmts[args[0].stmt].type));
     }
-    static const std::set<std::string> kReduce = {"rsum", "rsum64", "rprod", "rmax", "rmin", "rany", "rall", "rargmax", "rargmin"};
+    static const std::set<std::string> kReduce = {"rsum", "rsum64", "rprod",   "rmax",   "rmin",
+                                                  "rany", "rall",   "rargmax", "rargmin"};
     if (kReduce.count(w) != 0) return stmt(reduce(w, args.at(0)));
     return stmt(compute(w, args));
   }

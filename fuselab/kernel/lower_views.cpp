@@ -32,8 +32,8 @@ std::vector<std::int64_t> ints_attr(const Node& n, const char* key) {
 
 int wrap(std::int64_t d, std::size_t rank) { return static_cast<int>(d < 0 ? d + static_cast<std::int64_t>(rank) : d); }
 
-/// Spreads the linear position `linear` within dims sizes[first, last) over them. Every term goes to the outermost dim whose pitch
-/// (elements per step) divides its coefficient; an axis that runs past that dim is split.
+/// Spreads the linear position `linear` within dims sizes[first, last) over them. Every term goes to the outermost dim whose
+/// pitch (elements per step) divides its coefficient; an axis that runs past that dim is split.
 void spread(const Node& n, const Index& linear, const std::vector<Expr>& sizes, std::size_t first, std::size_t last,
             const std::vector<Axis>& axes, std::vector<Index>& out) {
   std::vector<std::pair<std::size_t, Expr>> dims;  // dims with more than one element, innermost first, and their pitch
@@ -69,8 +69,8 @@ void spread(const Node& n, const Index& linear, const std::vector<Expr>& sizes, 
   }
 }
 
-std::vector<Index> through_reshape(const Node& n, const std::vector<Expr>& to, const std::vector<Expr>& from, const std::vector<Index>& index,
-                                   const std::vector<Axis>& axes) {
+std::vector<Index> through_reshape(const Node& n, const std::vector<Expr>& to, const std::vector<Expr>& from,
+                                   const std::vector<Index>& index, const std::vector<Axis>& axes) {
   std::vector<Index> out(from.size());
   std::size_t i = 0, j = 0;
   while (i < to.size() || j < from.size()) {
@@ -153,7 +153,8 @@ std::vector<Index> through_view(const Graph& g, const Node& n, const std::vector
     Expr start = has_attr(n, "start") ? expr_attr(n, "start") : Expr(0);
     const Expr step = has_attr(n, "step") ? expr_attr(n, "step") : Expr(1);
     const Expr& size = from.sizes[dim];
-    if (start.is_const() && start.value() < 0) start = size.is_const() ? Expr(std::max<std::int64_t>(0, start.value() + size.value())) : start + size;
+    if (start.is_const() && start.value() < 0)
+      start = size.is_const() ? Expr(std::max<std::int64_t>(0, start.value() + size.value())) : start + size;
     if (start.is_const() && size.is_const()) start = std::min(start.value(), size.value());
     out[dim] = index[dim].times(step);
     out[dim].offset = out[dim].offset + start;

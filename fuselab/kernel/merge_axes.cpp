@@ -42,7 +42,8 @@ Kernel merge_axes(const Kernel& k) {
   if (first_store != k.stmts.end()) {
     auto pitch = [&](int a) { return first_store->index.coefficient(a); };
     const bool known = std::all_of(parallel.begin(), parallel.end(), [&](int a) { return pitch(a).is_const(); });
-    if (known) std::stable_sort(parallel.begin(), parallel.end(), [&](int a, int b) { return pitch(a).value() > pitch(b).value(); });
+    if (known)
+      std::stable_sort(parallel.begin(), parallel.end(), [&](int a, int b) { return pitch(a).value() > pitch(b).value(); });
   }
   parallel = merge_list(out, parallel);
   std::vector<std::vector<int>> groups;

@@ -32,7 +32,8 @@ Kernel one_value(const Kernel& k) {
   };
   for (std::size_t i = 0; i < k.stmts.size(); ++i) {
     Stmt s = k.stmts[i];
-    const bool is_rounding = s.kind == StmtKind::cast && s.args.size() == 1 && low.count(s.args[0]) != 0 && stored[s.args[0]] == s.type;
+    const bool is_rounding =
+        s.kind == StmtKind::cast && s.args.size() == 1 && low.count(s.args[0]) != 0 && stored[s.args[0]] == s.type;
     if (is_rounding) {
       to[i] = low[s.args[0]];
       continue;

@@ -8,9 +8,9 @@
 namespace fuselab::kernel {
 namespace {
 
-constexpr std::int64_t kScratchElements = 48 * 1024;            // a kept row of f32 stays within a second-level cache
-constexpr std::int64_t kStreamBytes = std::int64_t{16} << 20;   // results beyond this do not stay in the last-level cache anyway
-constexpr int kDear = 8;                                        // cycles per step from which keeping beats computing again
+constexpr std::int64_t kScratchElements = 48 * 1024;           // a kept row of f32 stays within a second-level cache
+constexpr std::int64_t kStreamBytes = std::int64_t{16} << 20;  // results beyond this do not stay in the last-level cache anyway
+constexpr int kDear = 8;                                       // cycles per step from which keeping beats computing again
 
 int statement_cost(const Stmt& s) {
   switch (s.kind) {
@@ -18,11 +18,15 @@ int statement_cost(const Stmt& s) {
       const Primitive* p = find_primitive(s.op);
       return (p == nullptr ? 1 : p->cost) * (s.type == DType::f64 || s.type == DType::i64 ? 2 : 1);
     }
-    case StmtKind::cast: return 1;
-    case StmtKind::reduce: return s.op == "argmax" || s.op == "argmin" ? 6 : s.type == DType::f64 ? 3 : 1;
+    case StmtKind::cast:
+      return 1;
+    case StmtKind::reduce:
+      return s.op == "argmax" || s.op == "argmin" ? 6 : s.type == DType::f64 ? 3 : 1;
     case StmtKind::load:
-    case StmtKind::store: return 1;
-    default: return 0;
+    case StmtKind::store:
+      return 1;
+    default:
+      return 0;
   }
 }
 
@@ -166,13 +170,15 @@ class Scheduler {
     for (const Axis& a : k().axes) elements = elements * a.extent;
     if (!elements.is_const()) return;
     for (std::size_t i = 0; i < k().stmts.size(); ++i)
-      if (k().stmts[i].kind == StmtKind::store && s_.inner[i] && elements.value() > kStreamBytes / size_of(k().stmts[i].type)) s_.stream[i] = true;
+      if (k().stmts[i].kind == StmtKind::store && s_.inner[i] && elements.value() > kStreamBytes / size_of(k().stmts[i].type))
+        s_.stream[i] = true;
   }
 
   void find_costs() {
     s_.cost.assign(static_cast<std::size_t>(s_.stages), 0);
     for (std::size_t i = 0; i < k().stmts.size(); ++i)
-      if (s_.inner[i] || k().stmts[i].kind == StmtKind::reduce) s_.cost[static_cast<std::size_t>(std::min(s_.stage[i], s_.stages - 1))] += statement_cost(k().stmts[i]);
+      if (s_.inner[i] || k().stmts[i].kind == StmtKind::reduce)
+        s_.cost[static_cast<std::size_t>(std::min(s_.stage[i], s_.stages - 1))] += statement_cost(k().stmts[i]);
   }
 
   Schedule s_;

@@ -19,17 +19,19 @@ namespace fuselab::kernel {
 enum class Form : std::uint8_t { element, rows, columns };
 
 struct Schedule {
-  Kernel kernel;                  ///< with neighbouring axes merged where every access allows it
+  Kernel kernel;  ///< with neighbouring axes merged where every access allows it
   Form form = Form::element;
-  std::vector<int> row_axes;      ///< one unit per point (element: per point and tile; columns: per point and 16 columns), outermost first
-  std::vector<int> vector_axes;   ///< the axes 16 lanes run along, outermost first; more than one: merged although accesses differ
-  std::vector<std::vector<int>> loops;  ///< inner groups looped outside the lanes (rows: all but the last group; columns: all groups)
-  std::vector<bool> inner;        ///< per statement: evaluated inside the loops (element: varies along the vector axis)
-  std::vector<int> stage;         ///< per statement: stage in which it is computed (reduce, store, element) or known before (row)
+  std::vector<int>
+      row_axes;  ///< one unit per point (element: per point and tile; columns: per point and 16 columns), outermost first
+  std::vector<int> vector_axes;  ///< the axes 16 lanes run along, outermost first; more than one: merged although accesses differ
+  std::vector<std::vector<int>>
+      loops;                ///< inner groups looped outside the lanes (rows: all but the last group; columns: all groups)
+  std::vector<bool> inner;  ///< per statement: evaluated inside the loops (element: varies along the vector axis)
+  std::vector<int> stage;   ///< per statement: stage in which it is computed (reduce, store, element) or known before (row)
   int stages = 1;
-  std::vector<bool> keep;         ///< per statement: element value kept in a scratch row for later stages
-  std::vector<bool> stream;       ///< per statement: store past the cache (the result is larger than it)
-  std::vector<int> cost;          ///< per stage: rough cycles per step
+  std::vector<bool> keep;    ///< per statement: element value kept in a scratch row for later stages
+  std::vector<bool> stream;  ///< per statement: store past the cache (the result is larger than it)
+  std::vector<int> cost;     ///< per stage: rough cycles per step
 };
 
 Schedule schedule(const Kernel& k);

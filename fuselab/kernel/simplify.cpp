@@ -20,7 +20,8 @@ std::string scalar_key(const Scalar& v) {
 }
 
 std::string key(const Kernel& k, const Stmt& s) {
-  std::string out = fmt::format("{}|{}|{}|{}|{}|{}", static_cast<int>(s.kind), s.op, static_cast<int>(s.type), s.buffer, s.index.str(k.axes), s.size.str());
+  std::string out = fmt::format("{}|{}|{}|{}|{}|{}", static_cast<int>(s.kind), s.op, static_cast<int>(s.type), s.buffer,
+                                s.index.str(k.axes), s.size.str());
   if (s.kind == StmtKind::constant) out += "|" + scalar_key(s.value);
   for (int a : s.args) out += "|" + std::to_string(a);
   return out;
@@ -42,7 +43,8 @@ bool fold_constant(const Stmt& c, DType to, Scalar& out) {
   }
   const double d = std::get<double>(c.value);
   out = d;
-  return is_float(to) && is_float(c.type) && (to == DType::f64 ? c.type == DType::f32 : true) && static_cast<double>(static_cast<float>(d)) == d;
+  return is_float(to) && is_float(c.type) && (to == DType::f64 ? c.type == DType::f32 : true) &&
+         static_cast<double>(static_cast<float>(d)) == d;
 }
 
 }  // namespace

@@ -38,14 +38,30 @@ std::string stmt_text(const Kernel& k, const Stmt& s) {
   for (int a : s.args) args += fmt::format("{}%{}", args.empty() ? "" : ", ", a);
   std::string body;
   switch (s.kind) {
-    case StmtKind::load: body = fmt::format("load {} [{}]", k.buffers[s.buffer].name, s.index.str(k.axes)); break;
-    case StmtKind::store: body = fmt::format("store {} [{}] {}", k.buffers[s.buffer].name, s.index.str(k.axes), args); break;
-    case StmtKind::constant: body = "const " + scalar_text(s.value); break;
-    case StmtKind::size: body = "size [" + s.size.str() + "]"; break;
-    case StmtKind::index: body = "index [" + s.index.str(k.axes) + "]"; break;
-    case StmtKind::cast: body = "cast " + args; break;
-    case StmtKind::reduce: body = "reduce " + s.op + " " + args; break;
-    case StmtKind::compute: body = s.op + " " + args; break;
+    case StmtKind::load:
+      body = fmt::format("load {} [{}]", k.buffers[s.buffer].name, s.index.str(k.axes));
+      break;
+    case StmtKind::store:
+      body = fmt::format("store {} [{}] {}", k.buffers[s.buffer].name, s.index.str(k.axes), args);
+      break;
+    case StmtKind::constant:
+      body = "const " + scalar_text(s.value);
+      break;
+    case StmtKind::size:
+      body = "size [" + s.size.str() + "]";
+      break;
+    case StmtKind::index:
+      body = "index [" + s.index.str(k.axes) + "]";
+      break;
+    case StmtKind::cast:
+      body = "cast " + args;
+      break;
+    case StmtKind::reduce:
+      body = "reduce " + s.op + " " + args;
+      break;
+    case StmtKind::compute:
+      body = s.op + " " + args;
+      break;
   }
   std::string out = fmt::format("{}: {}", body, name(s.type));
   if (s.user) out += " user";
@@ -133,7 +149,8 @@ class Parser {
     } else if (op == "reduce") {
       s.kind = StmtKind::reduce;
       s.op = word();
-      static const std::map<std::string, int> kReductions = {{"sum", 0}, {"prod", 0}, {"max", 0}, {"min", 0}, {"any", 0}, {"all", 0}, {"argmax", 0}, {"argmin", 0}};
+      static const std::map<std::string, int> kReductions = {{"sum", 0}, {"prod", 0}, {"max", 0},    {"min", 0},
+                                                             {"any", 0}, {"all", 0},  {"argmax", 0}, {"argmin", 0}};
       if (kReductions.count(s.op) == 0) error("no such reduction: " + s.op);
     } else {
       s.op = op;
@@ -141,7 +158,8 @@ class Parser {
     while (eat("%")) {
       const Scalar a = scalar(word());
       const auto* i = std::get_if<std::int64_t>(&a);
-      if (i == nullptr || *i < 0 || *i >= static_cast<std::int64_t>(k.stmts.size())) error("reads a statement that does not precede it");
+      if (i == nullptr || *i < 0 || *i >= static_cast<std::int64_t>(k.stmts.size()))
+        error("reads a statement that does not precede it");
       s.args.push_back(static_cast<int>(*i));
       eat(",");
     }
@@ -263,7 +281,9 @@ class Parser {
     if (depth != 0) error("a bracket is not closed");
     return line_.substr(start, pos_ - 1 - start);
   }
-  [[noreturn]] void error(const std::string& why) const { fail("kernel.syntax", "{}:{}: {} in `{}`", file_, number_, why, line_); }
+  [[noreturn]] void error(const std::string& why) const {
+    fail("kernel.syntax", "{}:{}: {} in `{}`", file_, number_, why, line_);
+  }
 
   const std::string& text_;
   std::string file_, line_, comment_;
@@ -277,8 +297,10 @@ class Parser {
 std::string print_kernel(const Kernel& k) {
   std::string out = "kernel " + k.name + " {\n";
   if (!k.symbols.empty()) out += fmt::format("  symbols {}\n", fmt::join(k.symbols, ", "));
-  for (const Buffer& b : k.buffers) out += fmt::format("  {} {}: {}  # {}\n", b.output ? "out" : "in", b.name, name(b.dtype), b.type);
-  for (const Axis& a : k.axes) out += fmt::format("  axis {}: {} [{}]\n", a.name, a.role == Role::inner ? "inner" : "parallel", a.extent.str());
+  for (const Buffer& b : k.buffers)
+    out += fmt::format("  {} {}: {}  # {}\n", b.output ? "out" : "in", b.name, name(b.dtype), b.type);
+  for (const Axis& a : k.axes)
+    out += fmt::format("  axis {}: {} [{}]\n", a.name, a.role == Role::inner ? "inner" : "parallel", a.extent.str());
   if (!k.tree.groups.empty()) {
     out += k.tree.lanes ? "  tree lanes" : "  tree sequential";
     for (const auto& g : k.tree.groups) {

@@ -69,10 +69,10 @@ enum class ShapeRule : std::uint8_t {
 
 /// The strides of a pointwise result, as PyTorch eager gives them.
 enum class StrideRule : std::uint8_t {
-  operands,          ///< dense, in the order of the operands' strides; a number counts as a 0-d operand
-  tensors,           ///< the same, but numbers are no operands (clamp with numbers)
-  row_major,         ///< always row-major (masked_fill)
-  base_number,       ///< row-major when the first argument is a number, else as tensors (pow)
+  operands,     ///< dense, in the order of the operands' strides; a number counts as a 0-d operand
+  tensors,      ///< the same, but numbers are no operands (clamp with numbers)
+  row_major,    ///< always row-major (masked_fill)
+  base_number,  ///< row-major when the first argument is a number, else as tensors (pow)
 };
 
 struct ArgSpec {

@@ -53,41 +53,64 @@ const char* word(AttrType t) {
 
 const char* word(TypeRule t) {
   switch (t) {
-    case TypeRule::promote: return "promote";
-    case TypeRule::promote_float: return "promote_float";
-    case TypeRule::boolean: return "bool";
-    case TypeRule::first: return "first";
-    case TypeRule::int_sum: return "int_sum";
-    case TypeRule::index: return "i64";
-    case TypeRule::attr_dtype: return "attr_dtype";
-    case TypeRule::where_: return "where";
-    case TypeRule::any_all: return "any_all";
-    case TypeRule::compute: return "compute";
+    case TypeRule::promote:
+      return "promote";
+    case TypeRule::promote_float:
+      return "promote_float";
+    case TypeRule::boolean:
+      return "bool";
+    case TypeRule::first:
+      return "first";
+    case TypeRule::int_sum:
+      return "int_sum";
+    case TypeRule::index:
+      return "i64";
+    case TypeRule::attr_dtype:
+      return "attr_dtype";
+    case TypeRule::where_:
+      return "where";
+    case TypeRule::any_all:
+      return "any_all";
+    case TypeRule::compute:
+      return "compute";
   }
   return "";
 }
 
 const char* word(ShapeRule s) {
   switch (s) {
-    case ShapeRule::broadcast: return "broadcast";
-    case ShapeRule::reduce: return "reduce";
-    case ShapeRule::same: return "same";
-    case ShapeRule::row: return "row";
-    case ShapeRule::create: return "create";
-    case ShapeRule::view: return "view";
+    case ShapeRule::broadcast:
+      return "broadcast";
+    case ShapeRule::reduce:
+      return "reduce";
+    case ShapeRule::same:
+      return "same";
+    case ShapeRule::row:
+      return "row";
+    case ShapeRule::create:
+      return "create";
+    case ShapeRule::view:
+      return "view";
   }
   return "";
 }
 
 const char* word(ReduceDims r) {
   switch (r) {
-    case ReduceDims::none: return "none";
-    case ReduceDims::attr_dims: return "dims";
-    case ReduceDims::attr_dim: return "dim";
-    case ReduceDims::trailing: return "trailing";
-    case ReduceDims::leading: return "leading";
-    case ReduceDims::group: return "group";
-    case ReduceDims::batch: return "batch";
+    case ReduceDims::none:
+      return "none";
+    case ReduceDims::attr_dims:
+      return "dims";
+    case ReduceDims::attr_dim:
+      return "dim";
+    case ReduceDims::trailing:
+      return "trailing";
+    case ReduceDims::leading:
+      return "leading";
+    case ReduceDims::group:
+      return "group";
+    case ReduceDims::batch:
+      return "batch";
   }
   return "";
 }

@@ -25,7 +25,8 @@ int count(const std::string& text, const std::string& what) {
   return n;
 }
 
-const char* const kChain = "x: f16[8, 64], y: f16[8, 64]) { abs0 = abs(x) add0 = add(abs0, y) mul0 = mul(add0, abs0) sub0 = sub(mul0, y) return sub0 }";
+const char* const kChain =
+    "x: f16[8, 64], y: f16[8, 64]) { abs0 = abs(x) add0 = add(abs0, y) mul0 = mul(add0, abs0) sub0 = sub(mul0, y) return sub0 }";
 
 TEST(ImprovePrecision, R1_AbsAddMulSub) {  // P-22
   const std::string t = ir(kChain);
@@ -34,7 +35,7 @@ TEST(ImprovePrecision, R1_AbsAddMulSub) {  // P-22
     ASSERT_NE(at, std::string::npos) << t;
     EXPECT_NE(t.substr(at, t.find('\n', at) - at).find(": f32"), std::string::npos) << t;
   }
-  EXPECT_EQ(count(t, "= cast"), 3) << t;  // one after each load, one before the store
+  EXPECT_EQ(count(t, "= cast"), 3) << t;                              // one after each load, one before the store
   EXPECT_EQ(count(t, ": f16\n") + count(t, ": f16  #"), 4 + 3) << t;  // three buffers and the store; two loads, one cast
 }
 

@@ -53,7 +53,10 @@ TEST(KernelText, EveryDamagedLineIsAnErrorOrAKernel) {
         std::string bad = text;
         bad[i] = c;
         const std::string code = code_of([&] { kernel::parse_kernel(bad, "f"); });
-        EXPECT_TRUE(code == "none" || code.rfind("kernel.", 0) == 0 || code.rfind("expr.", 0) == 0 || code.rfind("dtype.", 0) == 0) << code << "\n" << bad;
+        EXPECT_TRUE(code == "none" || code.rfind("kernel.", 0) == 0 || code.rfind("expr.", 0) == 0 ||
+                    code.rfind("dtype.", 0) == 0)
+            << code << "\n"
+            << bad;
       }
     }
   }
@@ -69,7 +72,10 @@ TEST(KernelText, ErrorsNameTheLine) {
 }
 
 TEST(Lower, ViewsAreIndexArithmetic) {
-  const std::string t = make("x: f32[4, 6]) { a = abs(x) b = permute(a, dims=[1, 0]) c = slice(b, dim=0, start=1, end=5, step=2) d = exp(c) return d }").kernel_ir;
+  const std::string t = make(
+                            "x: f32[4, 6]) { a = abs(x) b = permute(a, dims=[1, 0]) c = slice(b, dim=0, start=1, end=5, step=2) "
+                            "d = exp(c) return d }")
+                            .kernel_ir;
   EXPECT_NE(t.find("[2]*p0 + [6]*p1 + [1]"), std::string::npos) << t;
   EXPECT_EQ(t.find("permute"), std::string::npos);
 }

@@ -45,7 +45,8 @@ bool reads_rounded(const Kernel& k, const Stmt& s, DType to, int i = 0) {
 TEST(PrecisionPasses, EverythingBetweenLoadAndStoreIsF32) {
   for (const auto& [name, low] : {std::pair{"f16", DType::f16}, std::pair{"bf16", DType::bf16}}) {
     const std::string t = name;
-    const Kernel k = kernel_of("graph g(x: " + t + "[8], y: " + t + "[8]) {\n a = abs(x)\n b = add(a, y)\n c = mul(b, y)\n d = sub(c, x)\n return d\n}");
+    const Kernel k = kernel_of("graph g(x: " + t + "[8], y: " + t +
+                               "[8]) {\n a = abs(x)\n b = add(a, y)\n c = mul(b, y)\n d = sub(c, x)\n return d\n}");
     for (const Stmt* load : all(k, StmtKind::load)) EXPECT_EQ(load->type, low);
     std::vector<std::string> ops;
     for (const Stmt& s : k.stmts) {
@@ -77,7 +78,8 @@ TEST(PrecisionPasses, OtherTypesAreLeftAlone) {
 }
 
 TEST(PrecisionPasses, UserCastsStay) {
-  const Kernel k = kernel_of("graph g(x: f32[8]) {\n a = mul(x, x)\n b = cast(a, dtype=bf16)\n c = cast(b, dtype=f32)\n d = add(c, x)\n return d\n}");
+  const Kernel k = kernel_of(
+      "graph g(x: f32[8]) {\n a = mul(x, x)\n b = cast(a, dtype=bf16)\n c = cast(b, dtype=f32)\n d = add(c, x)\n return d\n}");
   EXPECT_TRUE(reads_rounded(k, only(k, StmtKind::compute, "add"), DType::bf16)) << print_kernel(k);
 }
 
@@ -89,7 +91,8 @@ TEST(PrecisionPasses, DecisionsSeeRoundedValues) {
   EXPECT_TRUE(reads_rounded(largest, only(largest, StmtKind::reduce, "argmax"), DType::f16)) << print_kernel(largest);
   const Kernel whole = kernel_of(head + " c = cast(b, dtype=i32)\n return c\n}");
   bool found = false;
-  for (const Stmt* s : all(whole, StmtKind::cast)) found = found || (s->type == DType::i32 && reads_rounded(whole, *s, DType::f16));
+  for (const Stmt* s : all(whole, StmtKind::cast))
+    found = found || (s->type == DType::i32 && reads_rounded(whole, *s, DType::f16));
   EXPECT_TRUE(found) << print_kernel(whole);
   // The two products are not decisions: nothing is rounded between them.
   for (const Stmt* s : all(compare, StmtKind::compute, "mul")) {
@@ -148,7 +151,8 @@ TEST(PrecisionPasses, EagerModeRoundsAfterEveryOperator) {
 }
 
 TEST(PrecisionPasses, SumOfTwoToThe25OnesIsExact) {
-  const runtime::CompiledGraph f(parse_graph("graph g(x: f32[1]) {\n e = expand(x, shape=[33554432])\n s = sum(e)\n return s\n}"));
+  const runtime::CompiledGraph f(
+      parse_graph("graph g(x: f32[1]) {\n e = expand(x, shape=[33554432])\n s = sum(e)\n return s\n}"));
   Tensor x(DType::f32, {1});
   x.set(0, 1.0);
   EXPECT_EQ(f({x})[0].get(0), 33554432.0);

@@ -24,7 +24,8 @@ class Emitter {
     for (int a : s_.vector_axes) lanes_ = lanes_ * k_.axes[static_cast<std::size_t>(a)].extent;
     rows_ = Expr(1);
     for (int a : s_.row_axes) rows_ = rows_ * k_.axes[static_cast<std::size_t>(a)].extent;
-    if (s_.form == Form::element) tiles_ = lanes_.is_const() && lanes_.value() <= 2 * kTile ? Expr(1) : floordiv(lanes_ + Expr(kTile - 1), kTile);
+    if (s_.form == Form::element)
+      tiles_ = lanes_.is_const() && lanes_.value() <= 2 * kTile ? Expr(1) : floordiv(lanes_ + Expr(kTile - 1), kTile);
     const int per_unit = kLanes * (stages_.blocked() ? kColumnVectors : 1);
     if (s_.form == Form::columns) tiles_ = floordiv(lanes_ + Expr(per_unit - 1), per_unit);
   }
@@ -53,7 +54,8 @@ class Emitter {
 
   std::string symbols_from(const std::string& source) const {
     std::string out;
-    for (std::size_t i = 0; i < k_.symbols.size(); ++i) out += fmt::format("  const long s_{0} = {1};\n", k_.symbols[i], fmt::format(fmt::runtime(source), k_.symbols[i], i));
+    for (std::size_t i = 0; i < k_.symbols.size(); ++i)
+      out += fmt::format("  const long s_{0} = {1};\n", k_.symbols[i], fmt::format(fmt::runtime(source), k_.symbols[i], i));
     return out;
   }
 
@@ -76,13 +78,17 @@ class Emitter {
         "  const long cycles = ({3}) * {4} + 50;  // of one unit, roughly\n"
         "  t->phases = {9};\n  t->units[0] = ({5}) * ({6}) * ({10});\n  t->units[1] = {11};\n"
         "  t->grain[0] = {7} / cycles + 1;\n  t->grain[1] = 1;\n  t->scratch_bytes = {8};\n  t->shared_bytes = {12};\n}}\n",
-        k_.name, symbols_from("sizes[{1}]"), copies, Values::size(steps), cycles + 2, Values::size(rows_), Values::size(tiles_), kGrainCycles,
-        s_.form == Form::element ? "0" : stages_.scratch_bytes(), split ? 2 : 1, split ? Values::size(stages_.segments()) : "1",
-        split ? Values::size(joined_units()) : "0", split ? stages_.shared_bytes(joined_units()) : "0");
+        k_.name, symbols_from("sizes[{1}]"), copies, Values::size(steps), cycles + 2, Values::size(rows_), Values::size(tiles_),
+        kGrainCycles, s_.form == Form::element ? "0" : stages_.scratch_bytes(), split ? 2 : 1,
+        split ? Values::size(stages_.segments()) : "1", split ? Values::size(joined_units()) : "0",
+        split ? stages_.shared_bytes(joined_units()) : "0");
   }
 
   std::string device_impl() {
-    w_.open(fmt::format("extern \"C\" long {0}_run(void* const* bufs, const void* tiling, long phase, long begin, long end_unit, char* scratch, char* shared)", k_.name));
+    w_.open(
+        fmt::format("extern \"C\" long {0}_run(void* const* bufs, const void* tiling, long phase, long begin, long end_unit, "
+                    "char* scratch, char* shared)",
+                    k_.name));
     w_.line(fmt::format("const struct {0}_tiling* const t = (const struct {0}_tiling*)tiling;", k_.name));
     w_.line("(void)t; (void)phase; (void)scratch; (void)shared;");
     for (const std::string& s : k_.symbols) w_.line(fmt::format("const i64 s_{0} = t->s_{0};", s));
@@ -118,7 +124,9 @@ class Emitter {
   }
 
   /// Do all 16 lanes of a unit always count (outside element loops)?
-  bool whole_lanes() const { return s_.form != Form::columns || (s_.vector_axes.size() == 1 && lanes_.is_const() && lanes_.value() % kLanes == 0); }
+  bool whole_lanes() const {
+    return s_.form != Form::columns || (s_.vector_axes.size() == 1 && lanes_.is_const() && lanes_.value() % kLanes == 0);
+  }
 
   std::string unit_row() {
     if (tiles_.is(1)) return "unit";
@@ -133,7 +141,8 @@ class Emitter {
     for (std::size_t i = 0; i < k_.stmts.size(); ++i)
       if (!s_.inner[i]) values_.statement(static_cast<int>(i), true);
     const bool tiled = !tiles_.is(1);
-    w_.line(tiled ? fmt::format("const i64 first = tile * {0}, last = first + {0} < ({1}) ? first + {0} : ({1});", kTile, n) : fmt::format("const i64 first = 0, last = {};", n));
+    w_.line(tiled ? fmt::format("const i64 first = tile * {0}, last = first + {0} < ({1}) ? first + {0} : ({1});", kTile, n)
+                  : fmt::format("const i64 first = 0, last = {};", n));
     w_.line("i64 e = first;");
     const bool never_whole = lanes_.is_const() && lanes_.value() < kLanes;
     if (!never_whole) {

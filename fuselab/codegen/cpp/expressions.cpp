@@ -21,7 +21,10 @@ std::string wrapping(const std::string& op, DType t, const std::string& a, const
 }
 
 std::string arithmetic(const std::string& op, DType t, const std::string& a, const std::string& b) {
-  if (is_bool(t)) return op == "*" ? fmt::format("({} & {})", a, b) : op == "+" ? fmt::format("({} | {})", a, b) : fmt::format("({} ^ {})", a, b);
+  if (is_bool(t))
+    return op == "*"   ? fmt::format("({} & {})", a, b)
+           : op == "+" ? fmt::format("({} | {})", a, b)
+                       : fmt::format("({} ^ {})", a, b);
   return is_float(t) ? fmt::format("({} {} {})", a, op, b) : wrapping(op, t, a, b);
 }
 
@@ -31,12 +34,17 @@ std::string comparison(const std::string& op, DType t, const std::string& a, con
   return size_of(t) == 4 || is_bool(t) ? c : fmt::format("__builtin_convertvector({}, i32x16)", c);
 }
 
-std::string mask_of(const std::string& c, DType t) { return size_of(t) == 4 ? c : fmt::format("__builtin_convertvector({}, i32x16)", c); }
+std::string mask_of(const std::string& c, DType t) {
+  return size_of(t) == 4 ? c : fmt::format("__builtin_convertvector({}, i32x16)", c);
+}
 
 const std::map<std::string, std::string> kArithmetic = {{"add", "+"}, {"sub", "-"}, {"mul", "*"}};
-const std::map<std::string, std::string> kCompare = {{"lt", "<"}, {"le", "<="}, {"gt", ">"}, {"ge", ">="}, {"eq", "=="}, {"ne", "!="}};
-const std::map<std::string, std::string> kBits = {{"and", "&"}, {"or", "|"}, {"xor", "^"}, {"band", "&"}, {"bor", "|"}, {"bxor", "^"}};
-const std::map<std::string, std::string> kRounding = {{"floor", "floor"}, {"ceil", "ceil"}, {"trunc", "trunc"}, {"round", "roundeven"}, {"sqrt", "sqrt"}};
+const std::map<std::string, std::string> kCompare = {{"lt", "<"},  {"le", "<="}, {"gt", ">"},
+                                                     {"ge", ">="}, {"eq", "=="}, {"ne", "!="}};
+const std::map<std::string, std::string> kBits = {{"and", "&"},  {"or", "|"},  {"xor", "^"},
+                                                  {"band", "&"}, {"bor", "|"}, {"bxor", "^"}};
+const std::map<std::string, std::string> kRounding = {
+    {"floor", "floor"}, {"ceil", "ceil"}, {"trunc", "trunc"}, {"round", "roundeven"}, {"sqrt", "sqrt"}};
 const std::map<std::string, int> kDivision = {{"idiv_trunc", 0}, {"idiv_floor", 1}, {"irem", 2}, {"imod_floor", 3}};
 
 }  // namespace
@@ -101,14 +109,16 @@ bool comes_from(const kernel::Kernel& k, const Stmt& s, DType low) {
   return from.kind == kernel::StmtKind::cast && k.stmts[from.args[0]].type == low;
 }
 
-std::string compute_text_as(const kernel::Kernel& k, Stmt s, const char* op, const std::vector<std::string>& args, const std::string& active, Needs& needs) {
+std::string compute_text_as(const kernel::Kernel& k, Stmt s, const char* op, const std::vector<std::string>& args,
+                            const std::string& active, Needs& needs) {
   s.op = op;
   return compute_text(k, s, args, active, needs);
 }
 
 }  // namespace
 
-std::string compute_text(const kernel::Kernel& k, const Stmt& s, const std::vector<std::string>& args, const std::string& active, Needs& needs) {
+std::string compute_text(const kernel::Kernel& k, const Stmt& s, const std::vector<std::string>& args, const std::string& active,
+                         Needs& needs) {
   const std::string& op = s.op;
   const DType t = k.stmts[s.args.back()].type;  // of the operands; select's condition comes first
   const std::string& a = args[0];
@@ -165,7 +175,8 @@ std::string compute_text(const kernel::Kernel& k, const Stmt& s, const std::vect
     needs.helpers.insert("minmax");
     return fmt::format("fl_{}({}, {})", op, a, b);
   }
-  if (op == "rsqrt" && vecmath::find(op, t) == nullptr) return fmt::format("({} / __builtin_elementwise_sqrt({}))", splat("1", t), a);
+  if (op == "rsqrt" && vecmath::find(op, t) == nullptr)
+    return fmt::format("({} / __builtin_elementwise_sqrt({}))", splat("1", t), a);
   if (op == "exp_sum" && t == DType::f64) return compute_text_as(k, s, "exp", args, active, needs);
   if (op == "quotient" && t == DType::f64) return fmt::format("({} / {})", a, b);
   const vecmath::Function* f = is_float(t) ? vecmath::find(op, t) : nullptr;
@@ -179,7 +190,9 @@ std::string compute_text(const kernel::Kernel& k, const Stmt& s, const std::vect
       function_type = *low;
     }
   }
-  if (f == nullptr) fail("kernel.unsupported", "kernel {}: no code for {} in {}; keep that operator out of the block (skip_ops)", k.name, op, name(t));
+  if (f == nullptr)
+    fail("kernel.unsupported", "kernel {}: no code for {} in {}; keep that operator out of the block (skip_ops)", k.name, op,
+         name(t));
   needs.functions.emplace_back(function, function_type);
   std::string joined;
   for (const std::string& x : args) joined += (joined.empty() ? "" : ", ") + x;

@@ -17,7 +17,8 @@ struct Needs {
 };
 
 /// The value of compute statement `s` from its operands' texts. `active` is the number of lanes that count (integer division).
-std::string compute_text(const kernel::Kernel& k, const kernel::Stmt& s, const std::vector<std::string>& args, const std::string& active, Needs& needs);
+std::string compute_text(const kernel::Kernel& k, const kernel::Stmt& s, const std::vector<std::string>& args,
+                         const std::string& active, Needs& needs);
 
 /// `a` and `b` folded by reduction `op` (not argmax, argmin).
 std::string combine_text(const std::string& op, DType t, const std::string& a, const std::string& b, Needs& needs);

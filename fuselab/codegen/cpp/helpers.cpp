@@ -26,9 +26,13 @@ template <typename V> FL_INLINE void fl_store(void* p, V v) { ((fl_any_place<V>*
 )";
 
 constexpr std::array kHelpers = {
-    Helper{"lanes", R"(FL_INLINE i32x16 fl_lanes(i32 m) { return (i32x16){0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15} < (i32x16)(m); }
+    Helper{
+        "lanes",
+        R"(FL_INLINE i32x16 fl_lanes(i32 m) { return (i32x16){0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15} < (i32x16)(m); }
 )"},
-    Helper{"iota", R"(FL_INLINE i64x16 fl_iota(i64 first) { return (i64x16){0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15} + (i64x16)(first); }
+    Helper{
+        "iota",
+        R"(FL_INLINE i64x16 fl_iota(i64 first) { return (i64x16){0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15} + (i64x16)(first); }
 )"},
     Helper{"part", R"(// The first m lanes from memory, 0 in the others: nothing past them is touched.
 template <typename V, typename T> FL_INLINE V fl_load_part(const T* p, i32 m) {
@@ -111,7 +115,9 @@ FL_INLINE f32x16 fl_f32_from_f16(f16x16 v) {
   return r;
 }
 )"},
-    Helper{"bf16", R"(FL_INLINE f32x16 fl_f32_from_bf16(u16x16 v) { return __builtin_bit_cast(f32x16, __builtin_convertvector(v, u32x16) << 16); }
+    Helper{
+        "bf16",
+        R"(FL_INLINE f32x16 fl_f32_from_bf16(u16x16 v) { return __builtin_bit_cast(f32x16, __builtin_convertvector(v, u32x16) << 16); }
 FL_INLINE u16x16 fl_bf16_from_f32(f32x16 v) {
   const u32x16 b = __builtin_bit_cast(u32x16, v);
   const u32x16 r = (b + ((b >> 16) & 1u) + 0x7fffu) >> 16;  // nearest, ties to even
@@ -156,7 +162,9 @@ FL_INLINE f64x16 fl_min(f64x16 a, f64x16 b) {
 template <typename V> FL_INLINE V fl_max(V a, V b) { return a > b ? a : b; }
 template <typename V> FL_INLINE V fl_min(V a, V b) { return a < b ? a : b; }
 )"},
-    Helper{"fold", R"(// Maximum and minimum of a reduction: NaN wins; which of -0 and +0 stands for zero is left to the order, as in eager.
+    Helper{
+        "fold",
+        R"(// Maximum and minimum of a reduction: NaN wins; which of -0 and +0 stands for zero is left to the order, as in eager.
 template <typename V> FL_INLINE V fl_fold_max(V a, V b) {
   const V m = a > b ? a : b;
   return a != a ? a : m;
@@ -175,12 +183,15 @@ template <typename V, typename F> FL_INLINE V fl_across(V v, F f) {
   return (V)(d[0]);
 }
 )"},
-    Helper{"rotate", R"(template <typename V> FL_INLINE V fl_rotate8(V v) { return __builtin_shufflevector(v, v, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7); }
+    Helper{
+        "rotate",
+        R"(template <typename V> FL_INLINE V fl_rotate8(V v) { return __builtin_shufflevector(v, v, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7); }
 template <typename V> FL_INLINE V fl_rotate4(V v) { return __builtin_shufflevector(v, v, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3); }
 template <typename V> FL_INLINE V fl_rotate2(V v) { return __builtin_shufflevector(v, v, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1); }
 template <typename V> FL_INLINE V fl_rotate1(V v) { return __builtin_shufflevector(v, v, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 0); }
 )"},
-    Helper{"arg", R"(// Keeps the better of (a, ai) and (b, bi) in (a, ai): a NaN before all, then by value, then the smaller index.
+    Helper{"arg",
+           R"(// Keeps the better of (a, ai) and (b, bi) in (a, ai): a NaN before all, then by value, then the smaller index.
 template <typename V> FL_INLINE void fl_argmax(V& a, i64x16& ai, V b, i64x16 bi) {
   const auto nan = (b != b) & (a == a), both = (b != b) & (a != a);
   const auto better = nan | ((b > a) & (a == a));
@@ -198,7 +209,9 @@ template <typename V> FL_INLINE void fl_argmin(V& a, i64x16& ai, V b, i64x16 bi)
   ai = take ? bi : ai;
 }
 )"},
-    Helper{"shift", R"(// A shift by the width or more (or less than 0) shifts everything out, as PyTorch has it; to the right the sign is left.
+    Helper{
+        "shift",
+        R"(// A shift by the width or more (or less than 0) shifts everything out, as PyTorch has it; to the right the sign is left.
 template <typename V> FL_INLINE V fl_shl(V a, V b) {
   const V width = (V)(sizeof(a[0]) * 8);
   const auto out = (b < 0) | (b >= width);
@@ -210,7 +223,9 @@ template <typename V> FL_INLINE V fl_shr(V a, V b) {
   return out ? (a < 0 ? (V)(-1) : (V)(0)) : a >> (out ? (V)(0) : b);
 }
 )"},
-    Helper{"idiv", R"(// Integer division by lanes. A zero divisor in one of the first m lanes sets the status instead of trapping; the smallest value by -1 wraps.
+    Helper{
+        "idiv",
+        R"(// Integer division by lanes. A zero divisor in one of the first m lanes sets the status instead of trapping; the smallest value by -1 wraps.
 template <typename V> FL_INLINE V fl_idiv(V a, V b, i32 m, i32 kind, i64& status) {
   V r = a;
   for (i32 l = 0; l < m; ++l) {

@@ -99,7 +99,9 @@ void Stages::body(const Plan& p, int stage, const std::string& q, bool whole) {
   } else {
     v_.coordinates(lane_axes_, step);
   }
-  const bool lanes_whole = rows_ ? whole : multiple(k_.axes[static_cast<std::size_t>(s_.vector_axes.back())].extent, kLanes) && s_.vector_axes.size() == 1;
+  const bool lanes_whole =
+      rows_ ? whole
+            : multiple(k_.axes[static_cast<std::size_t>(s_.vector_axes.back())].extent, kLanes) && s_.vector_axes.size() == 1;
   std::string at = slot();
   at.replace(at.find('q'), 1, step);
   for (int i : p.body) {
@@ -160,8 +162,8 @@ void Stages::merge(int r, const std::string& into, const std::string& left, cons
     return;
   }
   needs_.helpers.insert("arg");
-  w_.line(fmt::format("{{ {0} t = {1}; i64x16 ti = {2}; fl_{3}(t, ti, {4}, {5}); {6} = t; {7} = ti; }}", vector_type(t), left, index_of(left), st.op, right,
-                      index_of(right), into, index_of(into)));
+  w_.line(fmt::format("{{ {0} t = {1}; i64x16 ti = {2}; fl_{3}(t, ti, {4}, {5}); {6} = t; {7} = ti; }}", vector_type(t), left,
+                      index_of(left), st.op, right, index_of(right), into, index_of(into)));
 }
 
 /// A binary counter: result number `count` meets its equals, as in pairwise summation.
@@ -197,7 +199,8 @@ void Stages::flush(const Plan& p, const std::string& stack, const std::string& c
 /// Steps [b, end) of one block into x_b.
 void Stages::block(const Plan& p, int stage, bool single) {
   const std::string steps = Values::size(steps_), full = rows_ ? fmt::format("({}) / 16", Values::size(n_)) : steps;
-  w_.line(single ? fmt::format("const i64 b = 0, end = {};", steps) : fmt::format("const i64 end = b + {0} < ({1}) ? b + {0} : ({1});", kBlockSteps, steps));
+  w_.line(single ? fmt::format("const i64 b = 0, end = {};", steps)
+                 : fmt::format("const i64 end = b + {0} < ({1}) ? b + {0} : ({1});", kBlockSteps, steps));
   for (int c = 0; c < kernel::kChains; ++c) declare(p, fmt::format("_c{}", c), false);
   w_.line(fmt::format("const i64 full = ({0}) < end ? ({0}) : end;", full));
   w_.line("i64 q = b;");
@@ -304,16 +307,22 @@ void Stages::across_lanes(int r) {
   const std::string x = v_.var(r) + "_a";
   if (is_arg(r)) {
     needs_.helpers.insert("rotate");
-    for (int d : {8, 4, 2, 1}) w_.line(fmt::format("fl_{0}({1}, {2}, fl_rotate{3}({1}), fl_rotate{3}({2}));", st.op, x, index_of(x), d));
+    for (int d : {8, 4, 2, 1})
+      w_.line(fmt::format("fl_{0}({1}, {2}, fl_rotate{3}({1}), fl_rotate{3}({2}));", st.op, x, index_of(x), d));
     return;
   }
   needs_.helpers.insert("across");
   const DType t = v_.type(st.args[0]);
   const bool wraps = (st.op == "sum" || st.op == "prod") && !is_float(t);  // on unsigned lanes, where overflow is defined
   const std::string u = wraps ? fmt::format("u{}x16", 8 * size_of(is_bool(t) ? DType::i32 : t)) : vector_type(t);
-  const std::string meet = st.op == "sum" ? "a + b" : st.op == "prod" ? "a * b" : st.op == "any" ? "a | b" : st.op == "all" ? "a & b"
-                           : is_bool(t) ? (st.op == "max" ? "a | b" : "a & b") : fmt::format("fl_fold_{}(a, b)", st.op);
-  w_.line(fmt::format("{0} = ({1})fl_across(({2}){0}, [](auto a, auto b) __attribute__((always_inline)) {{ return {3}; }});", x, vector_type(t), u, meet));
+  const std::string meet = st.op == "sum"    ? "a + b"
+                           : st.op == "prod" ? "a * b"
+                           : st.op == "any"  ? "a | b"
+                           : st.op == "all"  ? "a & b"
+                           : is_bool(t)      ? (st.op == "max" ? "a | b" : "a & b")
+                                             : fmt::format("fl_fold_{}(a, b)", st.op);
+  w_.line(fmt::format("{0} = ({1})fl_across(({2}){0}, [](auto a, auto b) __attribute__((always_inline)) {{ return {3}; }});", x,
+                      vector_type(t), u, meet));
 }
 
 void Stages::stage(int stage) {
@@ -321,7 +330,9 @@ void Stages::stage(int stage) {
   if (p.reduces.empty() && p.stores.empty()) return;
   std::string what;
   for (int r : p.reduces) what += (what.empty() ? "" : ", ") + k_.stmts[static_cast<std::size_t>(r)].op + " " + v_.var(r);
-  for (int st : p.stores) what += (what.empty() ? "" : ", ") + std::string("store ") + k_.buffers[static_cast<std::size_t>(k_.stmts[static_cast<std::size_t>(st)].buffer)].name;
+  for (int st : p.stores)
+    what += (what.empty() ? "" : ", ") + std::string("store ") +
+            k_.buffers[static_cast<std::size_t>(k_.stmts[static_cast<std::size_t>(st)].buffer)].name;
   w_.line(fmt::format("// Pass {}: {}", stage + 1, what));
   declare(p, "_a", false);
   if (outer_.empty()) {
@@ -353,7 +364,8 @@ void Stages::results(const Plan& p) {
     if (rows_) across_lanes(r);
     const std::string x = v_.var(r);
     const Stmt& st = k_.stmts[static_cast<std::size_t>(r)];
-    w_.line(is_arg(r) ? fmt::format("const i64x16 {0} = {0}_a_i;", x) : fmt::format("const {1} {0} = {0}_a;", x, vector_type(st.type)));
+    w_.line(is_arg(r) ? fmt::format("const i64x16 {0} = {0}_a_i;", x)
+                      : fmt::format("const {1} {0} = {0}_a;", x, vector_type(st.type)));
   }
 }
 

@@ -81,7 +81,8 @@ void Stages::to_shared(const Plan& p, const std::string& at) {
 void Stages::from_shared(const Plan& p, const std::string& at, const std::string& suffix) {
   for (int r : p.reduces) {
     const std::string x = v_.var(r) + suffix;
-    w_.line(fmt::format("{} {} = {}_shared[{}];", vector_type(v_.type(k_.stmts[static_cast<std::size_t>(r)].args[0])), x, v_.var(r), at));
+    w_.line(fmt::format("{} {} = {}_shared[{}];", vector_type(v_.type(k_.stmts[static_cast<std::size_t>(r)].args[0])), x,
+                        v_.var(r), at));
     if (is_arg(r)) w_.line(fmt::format("i64x16 {} = {}_shared_i[{}];", beside(x), v_.var(r), at));
   }
 }
@@ -89,7 +90,8 @@ void Stages::from_shared(const Plan& p, const std::string& at, const std::string
 void Stages::split_segment(const std::function<void()>& before) {
   const Plan p = plan(0);
   const std::int64_t per = leaves_per_segment();
-  w_.line(fmt::format("const i64 leaf = seg * {0}, leaves = {1}, last = leaf + {0} < leaves ? leaf + {0} : leaves;", per, Values::size(leaves())));
+  w_.line(fmt::format("const i64 leaf = seg * {0}, leaves = {1}, last = leaf + {0} < leaves ? leaf + {0} : leaves;", per,
+                      Values::size(leaves())));
   if (rows_) {
     before();
     declare(p, "_a", false);
@@ -147,7 +149,9 @@ void Stages::split_join(const std::function<void()>& before, const std::function
   w_.open("");
   declare(p, "_s", true);
   w_.open(fmt::format("for (i64 seg = 0; seg < {}; ++seg)", segs));
-  from_shared(p, rows_ ? fmt::format("unit * ({}) + seg", segs) : fmt::format("(unit * ({}) + seg) * {} + w", segs, kColumnVectors), "_t");
+  from_shared(p,
+              rows_ ? fmt::format("unit * ({}) + seg", segs) : fmt::format("(unit * ({}) + seg) * {} + w", segs, kColumnVectors),
+              "_t");
   push(p, "_s", "seg", "_t");
   w_.close();
   flush(p, "_s", segs, "_a");

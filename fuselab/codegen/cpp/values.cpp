@@ -45,7 +45,9 @@ std::string Values::offset(const Index& index, bool rows) const {
   auto add = [&](const std::string& t) { out += (out.empty() ? "" : " + ") + t; };
   auto axis = [&](int a) {
     const Expr c = index.coefficient(a);
-    if (!c.is(0)) add(c.is(1) ? k_.axes[static_cast<std::size_t>(a)].name : fmt::format("{} * ({})", k_.axes[static_cast<std::size_t>(a)].name, size(c)));
+    if (!c.is(0))
+      add(c.is(1) ? k_.axes[static_cast<std::size_t>(a)].name
+                  : fmt::format("{} * ({})", k_.axes[static_cast<std::size_t>(a)].name, size(c)));
   };
   if (rows) {
     for (int a : s_.row_axes) axis(a);
@@ -70,7 +72,8 @@ void Values::row_pointers() {
     const auto& b = k_.buffers[static_cast<std::size_t>(st.buffer)];
     const std::string var = fmt::format("{}_{}p", identifier(b.name), pointers_.size());
     pointers_[key] = var;
-    w_.line(fmt::format("{0}{1}* const {2} = ({0}{1}*)bufs[{3}]{4};", b.output ? "" : "const ", memory_type(b.dtype), var, st.buffer, off == "0" ? "" : " + (" + off + ")"));
+    w_.line(fmt::format("{0}{1}* const {2} = ({0}{1}*)bufs[{3}]{4};", b.output ? "" : "const ", memory_type(b.dtype), var,
+                        st.buffer, off == "0" ? "" : " + (" + off + ")"));
   }
 }
 
@@ -91,7 +94,8 @@ Values::Mode Values::mode(const Index& index, Expr& stride) const {
   if (!along_lanes(index)) return Mode::splat;
   for (std::size_t j = 0; j + 1 < s_.vector_axes.size(); ++j) {
     const int outer = s_.vector_axes[j], inner = s_.vector_axes[j + 1];
-    if (index.coefficient(outer) != index.coefficient(inner) * k_.axes[static_cast<std::size_t>(inner)].extent) return Mode::gather;
+    if (index.coefficient(outer) != index.coefficient(inner) * k_.axes[static_cast<std::size_t>(inner)].extent)
+      return Mode::gather;
   }
   stride = index.coefficient(s_.vector_axes.back());
   return stride.is(1) ? Mode::contiguous : Mode::strided;
@@ -130,7 +134,8 @@ void Values::load(int i, bool whole) {
       return;
     case Mode::contiguous:
       if (!whole) needs_.helpers.insert("part");
-      v = whole ? fmt::format("fl_load<{}>({} + {} + e)", mv, p, off) : fmt::format("fl_load_part<{}, {}>({} + {} + e, {})", mv, mt, p, off, n);
+      v = whole ? fmt::format("fl_load<{}>({} + {} + e)", mv, p, off)
+                : fmt::format("fl_load_part<{}, {}>({} + {} + e, {})", mv, mt, p, off, n);
       break;
     case Mode::strided:
       needs_.helpers.insert("strided");
@@ -175,7 +180,8 @@ void Values::store(int i, bool whole) {
       break;
     case Mode::strided:
       needs_.helpers.insert("strided");
-      w_.line(fmt::format("fl_store_strided<{}, {}>({} + {} + e * ({}), {}, {}, {});", mv, mt, p, off, size(stride), size(stride), v, n));
+      w_.line(fmt::format("fl_store_strided<{}, {}>({} + {} + e * ({}), {}, {}, {});", mv, mt, p, off, size(stride), size(stride),
+                          v, n));
       break;
     default:
       w_.line(fmt::format("const {} {}_m = {};", mv, var(i), v));
@@ -191,7 +197,9 @@ void Values::index_value(int i) {
   const std::string base = fmt::format("{} + {}", offset(st.index, true), offset(st.index, false));
   Expr stride;
   switch (mode(st.index, stride)) {
-    case Mode::splat: w_.line(fmt::format("const i64x16 {} = (i64x16)({});", var(i), base)); return;
+    case Mode::splat:
+      w_.line(fmt::format("const i64x16 {} = (i64x16)({});", var(i), base));
+      return;
     case Mode::gather:
       w_.line(fmt::format("i64x16 {} = (i64x16)(0l);", var(i)));
       w_.open("for (i32 l = 0; l < 16; ++l)");
@@ -208,13 +216,24 @@ void Values::index_value(int i) {
 void Values::statement(int i, bool whole) {
   const Stmt& st = k_.stmts[static_cast<std::size_t>(i)];
   switch (st.kind) {
-    case StmtKind::load: load(i, whole); return;
-    case StmtKind::store: store(i, whole); return;
-    case StmtKind::index: index_value(i); return;
-    case StmtKind::constant: w_.line(fmt::format("const {} {} = {};", vector_type(st.type), var(i), splat(literal(st.value, st.type), st.type))); return;
-    case StmtKind::size: w_.line(fmt::format("const i64x16 {} = (i64x16)({});", var(i), size(st.size))); return;
+    case StmtKind::load:
+      load(i, whole);
+      return;
+    case StmtKind::store:
+      store(i, whole);
+      return;
+    case StmtKind::index:
+      index_value(i);
+      return;
+    case StmtKind::constant:
+      w_.line(fmt::format("const {} {} = {};", vector_type(st.type), var(i), splat(literal(st.value, st.type), st.type)));
+      return;
+    case StmtKind::size:
+      w_.line(fmt::format("const i64x16 {} = (i64x16)({});", var(i), size(st.size)));
+      return;
     case StmtKind::cast:
-      w_.line(fmt::format("const {} {} = {};", vector_type(st.type), var(i), convert(var(st.args[0]), type(st.args[0]), st.type, needs_.helpers)));
+      w_.line(fmt::format("const {} {} = {};", vector_type(st.type), var(i),
+                          convert(var(st.args[0]), type(st.args[0]), st.type, needs_.helpers)));
       return;
     case StmtKind::compute: {
       std::vector<std::string> args;
@@ -222,7 +241,8 @@ void Values::statement(int i, bool whole) {
       w_.line(fmt::format("const {} {} = {};", vector_type(st.type), var(i), compute_text(k_, st, args, active(whole), needs_)));
       return;
     }
-    case StmtKind::reduce: return;
+    case StmtKind::reduce:
+      return;
   }
 }
 

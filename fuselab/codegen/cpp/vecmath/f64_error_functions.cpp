@@ -5,8 +5,13 @@ namespace fuselab::codegen::vecmath {
 
 const Group& f64_error_functions() {
   static const Group group = {
-      // e^(a^2) erfc(a) for 0 <= a <= 27.5: w (1 + v P(v - 0.46)), w = 1 / (1 + 0.42 a), v = 1 - w. Centred, so that nothing cancels.
-      {"_erfcx", DType::f64, 1, "fl_erfcx_f64", R"fl(
+      // e^(a^2) erfc(a) for 0 <= a <= 27.5: w (1 + v P(v - 0.46)), w = 1 / (1 + 0.42 a), v = 1 - w. Centred, so that nothing
+      // cancels.
+      {"_erfcx",
+       DType::f64,
+       1,
+       "fl_erfcx_f64",
+       R"fl(
 FL_INLINE f64x16 fl_erfcx_f64(f64x16 a) {
   f64x16 c = 0x1.ae147ae147ae1p-2 * a;
   f64x16 w = 1.0 / (1.0 + c);
@@ -38,7 +43,11 @@ FL_INLINE f64x16 fl_erfcx_f64(f64x16 a) {
 }
 )fl",
        {}},
-      {"erf", DType::f64, 1, "fl_erf_f64", R"fl(
+      {"erf",
+       DType::f64,
+       1,
+       "fl_erf_f64",
+       R"fl(
 FL_INLINE f64x16 fl_erf_f64(f64x16 x) {
   f64x16 a = fl_abs(x);
   a = a > 6.0 ? fl_f64(6.0) : a;
@@ -65,7 +74,11 @@ FL_INLINE f64x16 fl_erf_f64(f64x16 x) {
 }
 )fl",
        {"_erfcx", "_exp_sum"}},
-      {"erfc", DType::f64, 1, "fl_erfc_f64", R"fl(
+      {"erfc",
+       DType::f64,
+       1,
+       "fl_erfc_f64",
+       R"fl(
 FL_INLINE f64x16 fl_erfc_f64(f64x16 x) {
   f64x16 a = fl_abs(x);
   a = a > 27.5 ? fl_f64(27.5) : a;
@@ -75,7 +88,11 @@ FL_INLINE f64x16 fl_erfc_f64(f64x16 x) {
 }
 )fl",
        {"_erfcx", "_exp_sum"}},
-      {"gelu", DType::f64, 1, "fl_gelu_f64", R"fl(
+      {"gelu",
+       DType::f64,
+       1,
+       "fl_gelu_f64",
+       R"fl(
 FL_INLINE f64x16 fl_gelu_f64(f64x16 x) {
   f64x16 t = fl_abs(x);
   t = t > 38.8 ? fl_f64(38.8) : t;

@@ -6,7 +6,11 @@ namespace fuselab::codegen::vecmath {
 const Group& f64_exponentials() {
   static const Group group = {
       // (s + lo) 2^k for results near or beyond the ends of the f64 range. |k| <= 1100. Subnormal results are rounded twice.
-      {"_scale", DType::f64, 3, "fl_scale_f64", R"fl(
+      {"_scale",
+       DType::f64,
+       3,
+       "fl_scale_f64",
+       R"fl(
 FL_INLINE f64x16 fl_scale_f64(f64x16 s, f64x16 lo, i64x16 k) {
   i64x16 half = k >> 1;
   return (s + lo) * fl_float((half + 1023) << 52) * fl_float((k - half + 1023) << 52);
@@ -14,7 +18,11 @@ FL_INLINE f64x16 fl_scale_f64(f64x16 s, f64x16 lo, i64x16 k) {
 )fl",
        {}},
       // e^(rh+rl) - 1 = result + tl for |rh| <= ln2/2. rl may be hundreds of ulps of 1.
-      {"_exp_head", DType::f64, 3, "fl_exp_head_f64", R"fl(
+      {"_exp_head",
+       DType::f64,
+       3,
+       "fl_exp_head_f64",
+       R"fl(
 FL_INLINE f64x16 fl_exp_head_f64(f64x16 rh, f64x16 rl, f64x16& tl) {
   f64x16 p = fl_fma(rh, fl_f64(0x1.1f8da8514e74ep-29), fl_f64(0x1.af5f2b9bb00b5p-26));
   p = fl_fma(p, rh, fl_f64(0x1.27e4cb22d9698p-22));
@@ -35,7 +43,11 @@ FL_INLINE f64x16 fl_exp_head_f64(f64x16 rh, f64x16 rl, f64x16& tl) {
 )fl",
        {}},
       // e^(x+xl), |xl| up to a few ulps of x.
-      {"_exp_sum", DType::f64, 2, "fl_exp_sum_f64", R"fl(
+      {"_exp_sum",
+       DType::f64,
+       2,
+       "fl_exp_sum_f64",
+       R"fl(
 FL_INLINE f64x16 fl_exp_sum_f64(f64x16 x, f64x16 xl) {
   f64x16 shifted = fl_fma(x, fl_f64(0x1.71547652b82fep+0), fl_f64(0x1.8p52));
   f64x16 n = shifted - 0x1.8p52;
@@ -54,13 +66,21 @@ FL_INLINE f64x16 fl_exp_sum_f64(f64x16 x, f64x16 xl) {
 }
 )fl",
        {"_exp_head", "_scale"}},
-      {"exp", DType::f64, 1, "fl_exp_f64", R"fl(
+      {"exp",
+       DType::f64,
+       1,
+       "fl_exp_f64",
+       R"fl(
 FL_INLINE f64x16 fl_exp_f64(f64x16 x) {
   return fl_exp_sum_f64(x, fl_f64(0.0));
 }
 )fl",
        {"_exp_sum"}},
-      {"exp2", DType::f64, 1, "fl_exp2_f64", R"fl(
+      {"exp2",
+       DType::f64,
+       1,
+       "fl_exp2_f64",
+       R"fl(
 FL_INLINE f64x16 fl_exp2_f64(f64x16 x) {
   f64x16 shifted = x + 0x1.8p52;
   f64x16 r = x - (shifted - 0x1.8p52);
@@ -80,7 +100,11 @@ FL_INLINE f64x16 fl_exp2_f64(f64x16 x) {
 }
 )fl",
        {"_exp_head", "_scale"}},
-      {"expm1", DType::f64, 1, "fl_expm1_f64", R"fl(
+      {"expm1",
+       DType::f64,
+       1,
+       "fl_expm1_f64",
+       R"fl(
 FL_INLINE f64x16 fl_expm1_f64(f64x16 x) {
   f64x16 shifted = fl_fma(x, fl_f64(0x1.71547652b82fep+0), fl_f64(0x1.8p52));
   f64x16 n = shifted - 0x1.8p52;
@@ -102,7 +126,11 @@ FL_INLINE f64x16 fl_expm1_f64(f64x16 x) {
 }
 )fl",
        {"_exp_head", "_scale"}},
-      {"tanh", DType::f64, 1, "fl_tanh_f64", R"fl(
+      {"tanh",
+       DType::f64,
+       1,
+       "fl_tanh_f64",
+       R"fl(
 FL_INLINE f64x16 fl_tanh_f64(f64x16 x) {
   f64x16 a = fl_abs(x);
   a = a > 19.2 ? fl_f64(19.2) : a;
@@ -125,7 +153,11 @@ FL_INLINE f64x16 fl_tanh_f64(f64x16 x) {
 )fl",
        {"_exp_head"}},
       // a / (1 + e^-(x+xl)), as in f32.
-      {"_logistic", DType::f64, 3, "fl_logistic_f64", R"fl(
+      {"_logistic",
+       DType::f64,
+       3,
+       "fl_logistic_f64",
+       R"fl(
 FL_INLINE f64x16 fl_logistic_f64(f64x16 x, f64x16 xl, f64x16 a) {
   f64x16 shifted = fl_fma(-x, fl_f64(0x1.71547652b82fep+0), fl_f64(0x1.8p52));
   f64x16 n = shifted - 0x1.8p52;
@@ -147,19 +179,31 @@ FL_INLINE f64x16 fl_logistic_f64(f64x16 x, f64x16 xl, f64x16 a) {
 }
 )fl",
        {"_exp_head", "_scale"}},
-      {"sigmoid", DType::f64, 1, "fl_sigmoid_f64", R"fl(
+      {"sigmoid",
+       DType::f64,
+       1,
+       "fl_sigmoid_f64",
+       R"fl(
 FL_INLINE f64x16 fl_sigmoid_f64(f64x16 x) {
   return fl_logistic_f64(x, fl_f64(0.0), fl_f64(1.0));
 }
 )fl",
        {"_logistic"}},
-      {"silu", DType::f64, 1, "fl_silu_f64", R"fl(
+      {"silu",
+       DType::f64,
+       1,
+       "fl_silu_f64",
+       R"fl(
 FL_INLINE f64x16 fl_silu_f64(f64x16 x) {
   return fl_logistic_f64(x, fl_f64(0.0), x);
 }
 )fl",
        {"_logistic"}},
-      {"gelu_tanh", DType::f64, 1, "fl_gelu_tanh_f64", R"fl(
+      {"gelu_tanh",
+       DType::f64,
+       1,
+       "fl_gelu_tanh_f64",
+       R"fl(
 FL_INLINE f64x16 fl_gelu_tanh_f64(f64x16 x) {
   f64x16 a = fl_abs(x) > 40.0 ? fl_with_sign(fl_f64(40.0), x) : x;
   f64x16 u = a * a;
@@ -175,7 +219,11 @@ FL_INLINE f64x16 fl_gelu_tanh_f64(f64x16 x) {
 }
 )fl",
        {"_logistic"}},
-      {"mish", DType::f64, 1, "fl_mish_f64", R"fl(
+      {"mish",
+       DType::f64,
+       1,
+       "fl_mish_f64",
+       R"fl(
 FL_INLINE f64x16 fl_mish_f64(f64x16 x) {
   f64x16 e = fl_exp_f64(x > 40.0 ? fl_f64(40.0) : x);
   f64x16 n = fl_fma(e, e, e + e);
@@ -184,14 +232,22 @@ FL_INLINE f64x16 fl_mish_f64(f64x16 x) {
 }
 )fl",
        {"exp"}},
-      {"softplus", DType::f64, 1, "fl_softplus_f64", R"fl(
+      {"softplus",
+       DType::f64,
+       1,
+       "fl_softplus_f64",
+       R"fl(
 FL_INLINE f64x16 fl_softplus_f64(f64x16 x) {
   f64x16 l = fl_log1p_f64(fl_exp_f64(-fl_abs(x)));
   return x > 0.0 ? x + l : l;
 }
 )fl",
        {"exp", "log1p"}},
-      {"sinh", DType::f64, 1, "fl_sinh_f64", R"fl(
+      {"sinh",
+       DType::f64,
+       1,
+       "fl_sinh_f64",
+       R"fl(
 FL_INLINE f64x16 fl_sinh_f64(f64x16 x) {
   f64x16 a = fl_abs(x);
   f64x16 e = fl_expm1_f64(a > 700.0 ? fl_f64(700.0) : a);
@@ -204,7 +260,11 @@ FL_INLINE f64x16 fl_sinh_f64(f64x16 x) {
 }
 )fl",
        {"exp", "expm1"}},
-      {"cosh", DType::f64, 1, "fl_cosh_f64", R"fl(
+      {"cosh",
+       DType::f64,
+       1,
+       "fl_cosh_f64",
+       R"fl(
 FL_INLINE f64x16 fl_cosh_f64(f64x16 x) {
   f64x16 a = fl_abs(x);
   f64x16 e = 0.5 * fl_exp_f64(a > 700.0 ? fl_f64(700.0) : a);

@@ -6,12 +6,20 @@ namespace fuselab::codegen::vecmath {
 const Group& f64_logarithms() {
   static const Group group = {
       // |k| < 2^51 to f64 without a conversion instruction, which AVX2 lacks.
-      {"_small_int", DType::f64, 1, "fl_small_int_f64", R"fl(
+      {"_small_int",
+       DType::f64,
+       1,
+       "fl_small_int_f64",
+       R"fl(
 FL_INLINE f64x16 fl_small_int_f64(i64x16 k) { return fl_float(k + 0x4338000000000000l) - 0x1.8p52; }
 )fl",
        {}},
       // log(1 + f) = result + l for f in [sqrt(1/2) - 1, sqrt(2) - 1]: f - f^2/2 + s (f^2/2 + s^2 R(s^2)), s = f / (2 + f).
-      {"_log_head", DType::f64, 2, "fl_log_head_f64", R"fl(
+      {"_log_head",
+       DType::f64,
+       2,
+       "fl_log_head_f64",
+       R"fl(
 FL_INLINE f64x16 fl_log_head_f64(f64x16 f, f64x16& l) {
   f64x16 s = f / (2.0 + f);
   f64x16 z = s * s;
@@ -30,7 +38,11 @@ FL_INLINE f64x16 fl_log_head_f64(f64x16 f, f64x16& l) {
 }
 )fl",
        {}},
-      {"log", DType::f64, 1, "fl_log_f64", R"fl(
+      {"log",
+       DType::f64,
+       1,
+       "fl_log_f64",
+       R"fl(
 FL_INLINE f64x16 fl_log_f64(f64x16 x) {
   i64x16 special = __builtin_convertvector(fl_bits(x), u64x16) - 0x0010000000000000ul >= 0x7fe0000000000000ul;
   i64x16 b = fl_bits(x), bias = (i64x16)(0l);
@@ -55,7 +67,11 @@ FL_INLINE f64x16 fl_log_f64(f64x16 x) {
 }
 )fl",
        {"_log_head", "_small_int"}},
-      {"log2", DType::f64, 1, "fl_log2_f64", R"fl(
+      {"log2",
+       DType::f64,
+       1,
+       "fl_log2_f64",
+       R"fl(
 FL_INLINE f64x16 fl_log2_f64(f64x16 x) {
   i64x16 special = __builtin_convertvector(fl_bits(x), u64x16) - 0x0010000000000000ul >= 0x7fe0000000000000ul;
   i64x16 b = fl_bits(x), bias = (i64x16)(0l);
@@ -83,7 +99,11 @@ FL_INLINE f64x16 fl_log2_f64(f64x16 x) {
 }
 )fl",
        {"_log_head", "_small_int"}},
-      {"log10", DType::f64, 1, "fl_log10_f64", R"fl(
+      {"log10",
+       DType::f64,
+       1,
+       "fl_log10_f64",
+       R"fl(
 FL_INLINE f64x16 fl_log10_f64(f64x16 x) {
   i64x16 special = __builtin_convertvector(fl_bits(x), u64x16) - 0x0010000000000000ul >= 0x7fe0000000000000ul;
   i64x16 b = fl_bits(x), bias = (i64x16)(0l);
@@ -112,7 +132,11 @@ FL_INLINE f64x16 fl_log10_f64(f64x16 x) {
 }
 )fl",
        {"_log_head", "_small_int"}},
-      {"log1p", DType::f64, 1, "fl_log1p_f64", R"fl(
+      {"log1p",
+       DType::f64,
+       1,
+       "fl_log1p_f64",
+       R"fl(
 FL_INLINE f64x16 fl_log1p_f64(f64x16 x) {
   f64x16 u = 1.0 + x;
   f64x16 c = x > 1.0 ? 1.0 - (u - x) : x - (u - 1.0);
@@ -136,7 +160,11 @@ FL_INLINE f64x16 fl_log1p_f64(f64x16 x) {
 )fl",
        {"_log_head", "_small_int"}},
       // log(x) = result + low, about 2^-68 off, for finite x > 0: 2 s + 2/3 s^3 + s^5 A(s^2), s = f / (2 + f) in two floats.
-      {"_log_two", DType::f64, 2, "fl_log_two_f64", R"fl(
+      {"_log_two",
+       DType::f64,
+       2,
+       "fl_log_two_f64",
+       R"fl(
 FL_INLINE f64x16 fl_log_two_f64(f64x16 x, f64x16& low) {
   i64x16 b = fl_bits(x), bias = (i64x16)(0l);
   i64x16 small = x < 0x1p-1022;
@@ -181,7 +209,11 @@ FL_INLINE f64x16 fl_log_two_f64(f64x16 x, f64x16& low) {
 )fl",
        {"_small_int"}},
       // x^y from m = |x|^y: signs, domain and the cases that ignore a NaN, as in C.
-      {"_pow_signs", DType::f64, 3, "fl_pow_signs_f64", R"fl(
+      {"_pow_signs",
+       DType::f64,
+       3,
+       "fl_pow_signs_f64",
+       R"fl(
 FL_INLINE f64x16 fl_pow_signs_f64(f64x16 x, f64x16 y, f64x16 m) {
   f64x16 ay = fl_abs(y), hy = 0.5 * ay;
   i64x16 whole = ay >= 0x1p52 | (ay + 0x1p52) - 0x1p52 == ay;
@@ -194,7 +226,11 @@ FL_INLINE f64x16 fl_pow_signs_f64(f64x16 x, f64x16 y, f64x16 m) {
 }
 )fl",
        {}},
-      {"pow", DType::f64, 2, "fl_pow_f64", R"fl(
+      {"pow",
+       DType::f64,
+       2,
+       "fl_pow_f64",
+       R"fl(
 FL_INLINE f64x16 fl_pow_f64(f64x16 x, f64x16 y) {
   f64x16 a = fl_abs(x);
   i64x16 inside = a > 0.0 & a < __builtin_inf();
@@ -208,7 +244,11 @@ FL_INLINE f64x16 fl_pow_f64(f64x16 x, f64x16 y) {
 }
 )fl",
        {"_log_two", "_exp_sum", "_pow_signs"}},
-      {"asinh", DType::f64, 1, "fl_asinh_f64", R"fl(
+      {"asinh",
+       DType::f64,
+       1,
+       "fl_asinh_f64",
+       R"fl(
 FL_INLINE f64x16 fl_asinh_f64(f64x16 x) {
   f64x16 a = fl_abs(x);
   f64x16 c = a > 0x1p28 ? fl_f64(1.0) : a;
@@ -218,7 +258,11 @@ FL_INLINE f64x16 fl_asinh_f64(f64x16 x) {
 }
 )fl",
        {"log", "log1p"}},
-      {"acosh", DType::f64, 1, "fl_acosh_f64", R"fl(
+      {"acosh",
+       DType::f64,
+       1,
+       "fl_acosh_f64",
+       R"fl(
 FL_INLINE f64x16 fl_acosh_f64(f64x16 x) {
   f64x16 t = (x > 0x1p28 ? fl_f64(2.0) : x) - 1.0;
   f64x16 y = fl_log1p_f64(t + __builtin_elementwise_sqrt(fl_fma(t, t, t + t)));
@@ -227,7 +271,11 @@ FL_INLINE f64x16 fl_acosh_f64(f64x16 x) {
 }
 )fl",
        {"log", "log1p"}},
-      {"atanh", DType::f64, 1, "fl_atanh_f64", R"fl(
+      {"atanh",
+       DType::f64,
+       1,
+       "fl_atanh_f64",
+       R"fl(
 FL_INLINE f64x16 fl_atanh_f64(f64x16 x) {
   f64x16 a = fl_abs(x);
   return fl_with_sign(0.5 * fl_log1p_f64((a + a) / (1.0 - a)), x);

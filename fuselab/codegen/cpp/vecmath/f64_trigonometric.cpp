@@ -6,7 +6,11 @@ namespace fuselab::codegen::vecmath {
 const Group& f64_trigonometric() {
   static const Group group = {
       // |x| = n pi/2 + result + rl; the low two bits of q are n mod 4.
-      {"_angle", DType::f64, 3, "fl_angle_f64", R"fl(
+      {"_angle",
+       DType::f64,
+       3,
+       "fl_angle_f64",
+       R"fl(
 FL_INLINE f64x16 fl_angle_f64(f64x16 a, f64x16& rl, i64x16& q) {
   f64x16 shifted = fl_fma(a, fl_f64(0x1.45f306dc9c883p-1), fl_f64(0x1.8p52));
   f64x16 n = shifted - 0x1.8p52;
@@ -28,7 +32,11 @@ FL_INLINE f64x16 fl_angle_f64(f64x16 a, f64x16& rl, i64x16& q) {
 }
 )fl",
        {"_large_angle"}},
-      {"_sin_head", DType::f64, 3, "fl_sin_head_f64", R"fl(
+      {"_sin_head",
+       DType::f64,
+       3,
+       "fl_sin_head_f64",
+       R"fl(
 FL_INLINE f64x16 fl_sin_head_f64(f64x16 rh, f64x16 rl, f64x16& low) {
   f64x16 u = rh * rh;
   f64x16 p = fl_fma(u, fl_f64(-0x1.aacf23d3b00fbp-41), fl_f64(0x1.6120f0e5e1f4ep-33));
@@ -46,7 +54,11 @@ FL_INLINE f64x16 fl_sin_head_f64(f64x16 rh, f64x16 rl, f64x16& low) {
 }
 )fl",
        {}},
-      {"_cos_head", DType::f64, 3, "fl_cos_head_f64", R"fl(
+      {"_cos_head",
+       DType::f64,
+       3,
+       "fl_cos_head_f64",
+       R"fl(
 FL_INLINE f64x16 fl_cos_head_f64(f64x16 rh, f64x16 rl, f64x16& low) {
   f64x16 u = rh * rh;
   f64x16 p = fl_fma(u, fl_f64(0x1.aac3dc1ce7905p-45), fl_f64(-0x1.93933440b409cp-37));
@@ -62,7 +74,11 @@ FL_INLINE f64x16 fl_cos_head_f64(f64x16 rh, f64x16 rl, f64x16& low) {
 }
 )fl",
        {}},
-      {"sin", DType::f64, 1, "fl_sin_f64", R"fl(
+      {"sin",
+       DType::f64,
+       1,
+       "fl_sin_f64",
+       R"fl(
 FL_INLINE f64x16 fl_sin_f64(f64x16 x) {
   f64x16 rl, sl, cl;
   i64x16 q;
@@ -74,7 +90,11 @@ FL_INLINE f64x16 fl_sin_f64(f64x16 x) {
 }
 )fl",
        {"_angle", "_sin_head", "_cos_head"}},
-      {"cos", DType::f64, 1, "fl_cos_f64", R"fl(
+      {"cos",
+       DType::f64,
+       1,
+       "fl_cos_f64",
+       R"fl(
 FL_INLINE f64x16 fl_cos_f64(f64x16 x) {
   f64x16 rl, sl, cl;
   i64x16 q;
@@ -86,7 +106,11 @@ FL_INLINE f64x16 fl_cos_f64(f64x16 x) {
 }
 )fl",
        {"_angle", "_sin_head", "_cos_head"}},
-      {"tan", DType::f64, 1, "fl_tan_f64", R"fl(
+      {"tan",
+       DType::f64,
+       1,
+       "fl_tan_f64",
+       R"fl(
 FL_INLINE f64x16 fl_tan_f64(f64x16 x) {
   f64x16 rl, sl, cl;
   i64x16 q;
@@ -106,8 +130,13 @@ FL_INLINE f64x16 fl_tan_f64(f64x16 x) {
 }
 )fl",
        {"_angle", "_sin_head", "_cos_head"}},
-      // atan(n / d) for n, d >= 0: one of n/d, (n-d)/(n+d) + pi/4, -d/n + pi/2, so that the argument of the polynomial is below 0.42.
-      {"_atan_head", DType::f64, 2, "fl_atan_head_f64", R"fl(
+      // atan(n / d) for n, d >= 0: one of n/d, (n-d)/(n+d) + pi/4, -d/n + pi/2, so that the argument of the polynomial is below
+      // 0.42.
+      {"_atan_head",
+       DType::f64,
+       2,
+       "fl_atan_head_f64",
+       R"fl(
 FL_INLINE f64x16 fl_atan_head_f64(f64x16 n, f64x16 d) {
   i64x16 mid = n > d * 0x1.a8279a0p-2, high = n > d * 0x1.3504f33p+1;
   f64x16 num = high ? -d : mid ? n - d : n;
@@ -135,13 +164,21 @@ FL_INLINE f64x16 fl_atan_head_f64(f64x16 n, f64x16 d) {
 }
 )fl",
        {}},
-      {"atan", DType::f64, 1, "fl_atan_f64", R"fl(
+      {"atan",
+       DType::f64,
+       1,
+       "fl_atan_f64",
+       R"fl(
 FL_INLINE f64x16 fl_atan_f64(f64x16 x) {
   return fl_with_sign(fl_atan_head_f64(fl_abs(x) > 0x1p60 ? fl_f64(0x1p60) : fl_abs(x), fl_f64(1.0)), x);
 }
 )fl",
        {"_atan_head"}},
-      {"atan2", DType::f64, 2, "fl_atan2_f64", R"fl(
+      {"atan2",
+       DType::f64,
+       2,
+       "fl_atan2_f64",
+       R"fl(
 FL_INLINE f64x16 fl_atan2_f64(f64x16 x, f64x16 y) {
   // atan2(x, y): x is the ordinate.
   f64x16 n = fl_abs(x), d = fl_abs(y);
@@ -157,7 +194,11 @@ FL_INLINE f64x16 fl_atan2_f64(f64x16 x, f64x16 y) {
 )fl",
        {"_atan_head"}},
       // asin(s + low) for s = a (a <= 1/2) or sqrt((1 - a) / 2): result + low.
-      {"_asin_head", DType::f64, 2, "fl_asin_head_f64", R"fl(
+      {"_asin_head",
+       DType::f64,
+       2,
+       "fl_asin_head_f64",
+       R"fl(
 FL_INLINE f64x16 fl_asin_head_f64(f64x16 a, f64x16& low) {
   i64x16 big = a > 0.5;
   f64x16 z = big ? fl_fma(a, fl_f64(-0.5), fl_f64(0.5)) : a * a;
@@ -181,7 +222,11 @@ FL_INLINE f64x16 fl_asin_head_f64(f64x16 a, f64x16& low) {
 }
 )fl",
        {}},
-      {"asin", DType::f64, 1, "fl_asin_f64", R"fl(
+      {"asin",
+       DType::f64,
+       1,
+       "fl_asin_f64",
+       R"fl(
 FL_INLINE f64x16 fl_asin_f64(f64x16 x) {
   f64x16 a = fl_abs(x);
   f64x16 low, s = fl_asin_head_f64(a, low);
@@ -192,7 +237,11 @@ FL_INLINE f64x16 fl_asin_f64(f64x16 x) {
 }
 )fl",
        {"_asin_head"}},
-      {"acos", DType::f64, 1, "fl_acos_f64", R"fl(
+      {"acos",
+       DType::f64,
+       1,
+       "fl_acos_f64",
+       R"fl(
 FL_INLINE f64x16 fl_acos_f64(f64x16 x) {
   f64x16 a = fl_abs(x);
   f64x16 low, s = fl_asin_head_f64(a, low);
@@ -208,7 +257,11 @@ FL_INLINE f64x16 fl_acos_f64(f64x16 x) {
 }
 )fl",
        {"_asin_head"}},
-      {"fmod", DType::f64, 2, "fl_fmod_f64", R"fl(
+      {"fmod",
+       DType::f64,
+       2,
+       "fl_fmod_f64",
+       R"fl(
 FL_INLINE f64x16 fl_fmod_f64(f64x16 x, f64x16 y) {
   f64x16 a = fl_abs(x), b = fl_abs(y);
   i64x16 tiny = a < 0x1p-900;

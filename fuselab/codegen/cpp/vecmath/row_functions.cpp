@@ -5,8 +5,13 @@ namespace fuselab::codegen::vecmath {
 
 const Group& row_functions() {
   static const Group group = {
-      // exp of a term of a sum: 0.9 ULP where exp has 0.54, in two thirds of its time. e^x = 2^n (1 + r + r^2 q(r)), |r| <= ln2/2.
-      {"exp_sum", DType::f32, 1, "fl_exp_sum_f32", R"fl(
+      // exp of a term of a sum: 0.9 ULP where exp has 0.54, in two thirds of its time. e^x = 2^n (1 + r + r^2 q(r)), |r| <=
+      // ln2/2.
+      {"exp_sum",
+       DType::f32,
+       1,
+       "fl_exp_sum_f32",
+       R"fl(
 FL_INLINE f32x16 fl_exp_sum_f32(f32x16 x) {
   const f32x16 shifted = fl_fma(x, fl_f32(0x1.715476p+0f), fl_f32(0x1.8p23f));
   const f32x16 n = shifted - 0x1.8p23f;
@@ -30,7 +35,11 @@ FL_INLINE f32x16 fl_exp_sum_f32(f32x16 x) {
        {}},
       // a / s for a row's sum s: one division per row (the compiler takes 1 / s out of the loop), then the quotient is corrected
       // with its exact remainder (Markstein), which rounds as division does while nothing underflows. 1 <= s, 0 <= a <= s or NaN.
-      {"quotient", DType::f32, 2, "fl_quotient_f32", R"fl(
+      {"quotient",
+       DType::f32,
+       2,
+       "fl_quotient_f32",
+       R"fl(
 FL_INLINE f32x16 fl_quotient_f32(f32x16 a, f32x16 s) {
   const f32x16 inverse = 1.0f / s;
   const f32x16 q = a * inverse;
@@ -38,9 +47,15 @@ FL_INLINE f32x16 fl_quotient_f32(f32x16 a, f32x16 s) {
 }
 )fl",
        {}},
-      // gelu of an f32 value whose result is only ever rounded to bf16: 2^-16 off at most, an eighth of a percent of bf16's half ULP.
-      // As fl_gelu_f32 (f32_error_functions.cpp) with shorter polynomials. A bf16 argument takes the correctly rounding form instead.
-      {"_gelu_to", DType::bf16, 1, "fl_gelu_to_bf16", R"fl(
+      // gelu of an f32 value whose result is only ever rounded to bf16: 2^-16 off at most, an eighth of a percent of bf16's half
+      // ULP.
+      // As fl_gelu_f32 (f32_error_functions.cpp) with shorter polynomials. A bf16 argument takes the correctly rounding form
+      // instead.
+      {"_gelu_to",
+       DType::bf16,
+       1,
+       "fl_gelu_to_bf16",
+       R"fl(
 FL_INLINE f32x16 fl_gelu_to_bf16(f32x16 x) {
   f32x16 t = fl_abs(x);
   t = t > 15.0f ? fl_f32(15.0f) : t;
