@@ -20,6 +20,7 @@ def register():
     """Makes the name known to torch.compile; done by `import fuselab` when torch is there already."""
     from torch._dynamo.backends import registry
 
-    if registry._COMPILER_FNS.get("fuselab") is None:
+    # An entry point that PyTorch has found already is loaded by its lookup, which then registers the name itself.
+    if registry._COMPILER_FNS.get("fuselab") is None and registry._BACKENDS.get("fuselab") is None:
         registry.register_backend(compiler_fn=fuselab_backend, name="fuselab")
     from .torch import driver  # noqa: F401  the first compilation should not pay for imports

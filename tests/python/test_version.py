@@ -28,6 +28,11 @@ def test_torch_finds_the_backend_without_import():
         pytest.skip("fuselab is not installed here (it is run from the source tree)")
     (point,) = [p for p in points if p.name == "fuselab"]
     assert point.value == "fuselab.torch_backend:fuselab_backend"
+    text = "import torch; print(torch.compile(lambda x: (x + 1).abs(), backend='fuselab')(torch.full((3,), -3.0)).tolist())"
+    for imports in ("", "import torch, fuselab; ", "import fuselab, torch; "):
+        done = subprocess.run([sys.executable, "-c", imports + text], capture_output=True, text=True, timeout=300, check=False)
+        assert done.returncode == 0, imports + done.stderr
+        assert done.stdout.strip() == "[2.0, 2.0, 2.0]"
 
 
 def test_import_orders_live_together():
