@@ -36,7 +36,7 @@ void add_activations(std::vector<Op>& t) {
       .fp64([](D a, A t) {
         const double x = a[0];
         if (text(t, "approximate") == "tanh") return x * logistic(2 * std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x));
-        return x * std::erfc(-x / std::sqrt(2.0)) / 2;
+        return static_cast<double>(x * std::erfc(-x / std::sqrt(2.0L)) / 2);
       })
       .ulp(9)  // below -12, where eager has no digit left; 3 above -1
       .special("0 -> 0; -0 -> -0; nan -> nan; -inf -> nan; inf -> inf")

@@ -51,6 +51,11 @@ graph g(in1: f32[1, 16, 16, D]) {
   d, at = max_dim(c, dim=0)
   return d
 })"},
+    {"ErfcInDouble", 464, {}, R"(
+graph g(in16: f64[16, 16]) {
+  y = erfc(in16)
+  return y
+})"},
     {"GroupStatisticsWithoutPositions", 51, {{"A", 1}}, R"(
 graph g(in26: bf16[A, 16], in27: bf16[A, 2], in28: bf16[A, 2], v21: bf16[A, 16]) {
   y = group_norm_backward_input(v21, in26, in27, in28, num_groups=2)
