@@ -16,7 +16,7 @@ reasons = collections.Counter()   # "aten.sort.default(...) -> ...  # reason: ..
 def harness_stats():
     """What benchmark programs read: counts so far in this process."""
     return dict(graphs=graphs, kernels=kernels, fallbacks=fallbacks, externs=externs,
-                fallback_reasons=dict(reasons.most_common(50)))
+                fallback_reasons=dict(reasons.most_common()))
 
 
 def keep(core):
