@@ -9,6 +9,7 @@
 #include "fuselab/codegen/codegen.h"
 #include "fuselab/core/error.h"
 #include "fuselab/graph/text.h"
+#include "fuselab/jit/jit.h"
 
 namespace fuselab {
 namespace {
@@ -97,6 +98,13 @@ TEST(Lower, TwoExtentsAreNotOneKernel) {
 
 TEST(Determinism, SameGraphSameText) {  // P-32, P-35
   for (const char* g : kGraphs) EXPECT_EQ(make(g).source.text(), make(g).source.text());
+}
+
+TEST(Codegen, SizeNamesMayHoldTheLoopsLetters) {  // a kept row's place was made by replacing the first q, also of a size's name
+  const auto g = make(
+      "B: size, seq: size, x: f32[B, 300, seq]) { e = exp(x) s = sum(e, dims=[1, 2], keepdim=true) z = div(e, s) return z }");
+  EXPECT_NE(g.source.text().find("_kept["), std::string::npos);
+  EXPECT_EQ(code_of([&] { jit::compile_object(g.source.text(), "k.cpp", jit::Target::host()); }), "none");
 }
 
 TEST(Simplify, CanBeSkipped) {  // P-43

@@ -5,7 +5,7 @@
 
 namespace fuselab::codegen::cpp {
 
-/// Deterministic. `ir` is the kernel's text form, put in front of the device part as a comment.
+/// Deterministic.
 Source emit(const kernel::Schedule& s);
 
 }  // namespace fuselab::codegen::cpp

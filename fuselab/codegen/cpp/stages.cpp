@@ -16,12 +16,6 @@ namespace {
 
 constexpr int kCheap = 14;  // cycles per step below which one chain of additions is slower than the work: four bodies then
 
-/// The index variable beside a value variable: `x_c0` -> `x_c0_i`, `x_s[l]` -> `x_s_i[l]`.
-std::string index_of(const std::string& v) {
-  const std::size_t bracket = v.find('[');
-  return bracket == std::string::npos ? v + "_i" : v.substr(0, bracket) + "_i" + v.substr(bracket);
-}
-
 bool multiple(const Expr& e, std::int64_t of) { return e.is_const() && e.value() % of == 0; }
 
 }  // namespace
@@ -41,12 +35,18 @@ Stages::Stages(const kernel::Schedule& s, Writer& w, Needs& needs, Values& value
   steps_ = rows_ ? floordiv(n_ + Expr(kLanes - 1), kLanes) : n_;
 }
 
+/// The index variable beside a value variable: `x_c0` -> `x_c0_i`, `x_s[l]` -> `x_s_i[l]`.
+std::string Stages::index_of(const std::string& v) {
+  const std::size_t bracket = v.find('[');
+  return bracket == std::string::npos ? v + "_i" : v.substr(0, bracket) + "_i" + v.substr(bracket);
+}
+
 bool Stages::is_arg(int r) const {
   const auto& op = k_.stmts[static_cast<std::size_t>(r)].op;
   return op == "argmax" || op == "argmin";
 }
 
-std::string Stages::slot() const { return outer_.empty() ? "q" : fmt::format("(g * ({}) + q)", Values::size(steps_)); }
+std::string Stages::slot() const { return outer_.empty() ? "step" : fmt::format("(g * ({}) + step)", Values::size(steps_)); }
 
 std::string Stages::scratch_bytes() const {
   Expr bytes = 0;
@@ -84,26 +84,19 @@ Stages::Plan Stages::plan(int stage) const {
   return p;
 }
 
-bool Stages::has_work(int stage) const {
-  const Plan p = plan(stage);
-  return !p.reduces.empty() || !p.stores.empty();
-}
-
 /// Prints the statements of one step. In scope: q; here e (position of lane 0) and, for part of a vector, m.
 void Stages::body(const Plan& p, int stage, const std::string& q, bool whole) {
   w_.line(fmt::format("const i64 step = {};", q));
-  const std::string step = "step";
   if (rows_) {
-    w_.line(fmt::format("const i64 e = {} * 16;", step));
+    w_.line("const i64 e = step * 16;");
     if (!whole) w_.line(fmt::format("const i32 m = ({0}) - e < 16 ? (i32)(({0}) - e) : 16;", Values::size(n_)));
   } else {
-    v_.coordinates(lane_axes_, step);
+    v_.coordinates(lane_axes_, "step");
   }
   const bool lanes_whole =
       rows_ ? whole
             : multiple(k_.axes[static_cast<std::size_t>(s_.vector_axes.back())].extent, kLanes) && s_.vector_axes.size() == 1;
-  std::string at = slot();
-  at.replace(at.find('q'), 1, step);
+  const std::string at = slot();
   for (int i : p.body) {
     const bool kept = s_.keep[static_cast<std::size_t>(i)];
     if (kept && s_.stage[static_cast<std::size_t>(i)] < stage) {
@@ -115,7 +108,7 @@ void Stages::body(const Plan& p, int stage, const std::string& q, bool whole) {
   }
 }
 
-void Stages::accumulate(int r, const std::string& chain, bool whole, const std::string& step) {
+void Stages::accumulate(int r, const std::string& chain, bool whole) {
   const Stmt& st = k_.stmts[static_cast<std::size_t>(r)];
   const int arg = st.args[0];
   const DType t = v_.type(arg);
@@ -138,19 +131,15 @@ void Stages::accumulate(int r, const std::string& chain, bool whole, const std::
   w_.line(fmt::format("fl_{}({}, {}, {}, {});", st.op, acc, index_of(acc), v, index));
 }
 
-/// `V x<suffix> = start;` for every reduction (and its index).
-void Stages::declare(const Plan& p, const std::string& suffix, bool array) {
+/// `V x<suffix> = start;` for every reduction (and its index), or with `dims` an array `V x<suffix><dims>;`.
+void Stages::declare(const Plan& p, const std::string& suffix, const std::string& dims) {
   for (int r : p.reduces) {
     const Stmt& st = k_.stmts[static_cast<std::size_t>(r)];
     const DType t = v_.type(st.args[0]);
     const std::string name = v_.var(r) + suffix;
-    if (array) {
-      w_.line(fmt::format("{} {}[48];", vector_type(t), name));
-      if (is_arg(r)) w_.line(fmt::format("i64x16 {}[48];", index_of(name)));
-    } else {
-      w_.line(fmt::format("{} {} = {};", vector_type(t), name, splat(identity_text(st.op, t), t)));
-      if (is_arg(r)) w_.line(fmt::format("i64x16 {} = (i64x16)(9223372036854775807l);", index_of(name)));
-    }
+    const std::string value = splat(identity_text(st.op, t), t), index = "(i64x16)(9223372036854775807l)";
+    w_.line(vector_type(t) + " " + name + (dims.empty() ? " = " + value : dims) + ";");
+    if (is_arg(r)) w_.line("i64x16 " + index_of(name) + (dims.empty() ? " = " + index : dims) + ";");
   }
 }
 
@@ -201,7 +190,7 @@ void Stages::block(const Plan& p, int stage, bool single) {
   const std::string steps = Values::size(steps_), full = rows_ ? fmt::format("({}) / 16", Values::size(n_)) : steps;
   w_.line(single ? fmt::format("const i64 b = 0, end = {};", steps)
                  : fmt::format("const i64 end = b + {0} < ({1}) ? b + {0} : ({1});", kBlockSteps, steps));
-  for (int c = 0; c < kernel::kChains; ++c) declare(p, fmt::format("_c{}", c), false);
+  for (int c = 0; c < kernel::kChains; ++c) declare(p, fmt::format("_c{}", c));
   w_.line(fmt::format("const i64 full = ({0}) < end ? ({0}) : end;", full));
   w_.line("i64 q = b;");
   const bool cheap = s_.cost[static_cast<std::size_t>(stage)] < kCheap;
@@ -211,7 +200,7 @@ void Stages::block(const Plan& p, int stage, bool single) {
     w_.open("switch (q & 3)");
     for (int c = 0; c < kernel::kChains; ++c) {
       w_.open(c == 3 ? "default:" : fmt::format("case {}:", c));
-      for (int r : p.reduces) accumulate(r, fmt::format("c{}", c), whole, "q");
+      for (int r : p.reduces) accumulate(r, fmt::format("c{}", c), whole);
       w_.line("break;");
       w_.close();
     }
@@ -223,7 +212,7 @@ void Stages::block(const Plan& p, int stage, bool single) {
       const bool whole = !rows_ || (i + 1) * kLanes <= n_.value();
       w_.open("");
       body(p, stage, std::to_string(i), whole);
-      for (int r : p.reduces) accumulate(r, fmt::format("c{}", i % kernel::kChains), whole, "step");
+      for (int r : p.reduces) accumulate(r, fmt::format("c{}", i % kernel::kChains), whole);
       w_.close();
     }
   } else if (cheap) {
@@ -231,7 +220,7 @@ void Stages::block(const Plan& p, int stage, bool single) {
     for (int c = 0; c < kernel::kChains; ++c) {
       w_.open("");
       body(p, stage, fmt::format("q + {}", c), true);
-      for (int r : p.reduces) accumulate(r, fmt::format("c{}", c), true, "step");
+      for (int r : p.reduces) accumulate(r, fmt::format("c{}", c), true);
       w_.close();
     }
     w_.close();
@@ -275,7 +264,7 @@ void Stages::lane_loops(const Plan& p, int stage, const std::string& suffix) {
     return;
   }
   w_.open("");
-  declare(p, "_s", true);
+  declare(p, "_s", kStack);
   w_.open(fmt::format("for (i64 b = 0; b < {}; b += {})", Values::size(steps_), kBlockSteps));
   block(p, stage, false);
   push(p, "_s", fmt::format("b / {}", kBlockSteps), "_c0");
@@ -334,7 +323,7 @@ void Stages::stage(int stage) {
     what += (what.empty() ? "" : ", ") + std::string("store ") +
             k_.buffers[static_cast<std::size_t>(k_.stmts[static_cast<std::size_t>(st)].buffer)].name;
   w_.line(fmt::format("// Pass {}: {}", stage + 1, what));
-  declare(p, "_a", false);
+  declare(p, "_a");
   if (outer_.empty()) {
     if (p.reduces.empty())
       store_loops(p, stage);
@@ -342,13 +331,13 @@ void Stages::stage(int stage) {
       lane_loops(p, stage, "_a");
   } else {
     w_.open("");
-    if (!p.reduces.empty()) declare(p, "_o", true);
+    if (!p.reduces.empty()) declare(p, "_o", kStack);
     w_.open(fmt::format("for (i64 g = 0; g < {}; ++g)", Values::size(points_)));
     v_.coordinates(outer_, "g");
     if (p.reduces.empty()) {
       store_loops(p, stage);
     } else {
-      declare(p, "_t", false);
+      declare(p, "_t");
       lane_loops(p, stage, "_t");
       push(p, "_o", "g", "_t");
     }
@@ -375,24 +364,25 @@ bool Stages::blocked() const {
   return p.stores.empty() && !p.reduces.empty();
 }
 
+Expr Stages::columns() const {
+  Expr n = 1;
+  for (int a : s_.vector_axes) n = n * k_.axes[static_cast<std::size_t>(a)].extent;
+  return n;
+}
+
 /// Where vector `w` of the tile lies.
 void Stages::columns_of(const std::string& w) {
-  Expr columns = 1;
-  for (int a : s_.vector_axes) columns = columns * k_.axes[static_cast<std::size_t>(a)].extent;
+  const Expr n = columns();
   w_.line(fmt::format("const i64 e = (tile * {} + {}) * 16;", kColumnVectors, w));
-  if (!multiple(columns, kLanes * kColumnVectors)) w_.line(fmt::format("if (e >= {}) break;", Values::size(columns)));
-  w_.line(fmt::format("const i32 m = ({0}) - e < 16 ? (i32)(({0}) - e) : 16;", Values::size(columns)));
+  if (!multiple(n, kLanes * kColumnVectors)) w_.line(fmt::format("if (e >= {}) break;", Values::size(n)));
+  w_.line(fmt::format("const i32 m = ({0}) - e < 16 ? (i32)(({0}) - e) : 16;", Values::size(n)));
   w_.line("(void)m;");
 }
 
 void Stages::blocked_stage(const std::function<void()>& before, const std::function<void()>& after) {
   const Plan p = plan(0);
   w_.line("// One pass, block by block, so that neighbouring columns share cache lines.");
-  for (int r : p.reduces) {
-    const DType t = v_.type(k_.stmts[static_cast<std::size_t>(r)].args[0]);
-    w_.line(fmt::format("{} {}_s[{}][48];", vector_type(t), v_.var(r), kColumnVectors));
-    if (is_arg(r)) w_.line(fmt::format("i64x16 {}_s_i[{}][48];", v_.var(r), kColumnVectors));
-  }
+  declare(p, "_s", fmt::format("[{}]{}", kColumnVectors, kStack));
   w_.open(fmt::format("for (i64 b = 0; b < {}; b += {})", Values::size(steps_), kBlockSteps));
   w_.open(fmt::format("for (i32 w = 0; w < {}; ++w)", kColumnVectors));
   columns_of("w");
@@ -404,7 +394,7 @@ void Stages::blocked_stage(const std::function<void()>& before, const std::funct
   w_.open(fmt::format("for (i32 w = 0; w < {}; ++w)", kColumnVectors));
   columns_of("w");
   before();
-  declare(p, "_a", false);
+  declare(p, "_a");
   flush(p, "_s[w]", fmt::format("(({}) + {}) / {}", Values::size(steps_), kBlockSteps - 1, kBlockSteps), "_a");
   results(p);
   after();

@@ -8,7 +8,8 @@
 
 namespace fuselab::codegen::cpp {
 
-inline constexpr int kColumnVectors = 4;  ///< vectors of columns that a blocked unit takes
+inline constexpr int kColumnVectors = 4;       ///< vectors of columns that a blocked unit takes
+inline constexpr const char* kStack = "[48]";  ///< dims of a stack of partial results: a level per bit of their number
 
 class Stages {
  public:
@@ -20,7 +21,6 @@ class Stages {
   void kept_pointers();
   /// One pass: the reductions and the element stores of stage `stage`.
   void stage(int stage);
-  bool has_work(int stage) const;
   /// Columns: may the single pass take several vectors of columns together, block by block? Every cache line of a row is then
   /// used while it is near.
   bool blocked() const;
@@ -45,11 +45,11 @@ class Stages {
   };
   Plan plan(int stage) const;
   void body(const Plan& p, int stage, const std::string& q, bool whole);
-  void accumulate(int reduce, const std::string& chain, bool whole, const std::string& step);
+  void accumulate(int reduce, const std::string& chain, bool whole);
   void lane_loops(const Plan& p, int stage, const std::string& suffix);
   void store_loops(const Plan& p, int stage);
   void block(const Plan& p, int stage, bool single);
-  void declare(const Plan& p, const std::string& suffix, bool constant_start);
+  void declare(const Plan& p, const std::string& suffix, const std::string& dims = "");
   void merge(int reduce, const std::string& into, const std::string& left, const std::string& right);
   void push(const Plan& p, const std::string& stack, const std::string& count, const std::string& value);
   void flush(const Plan& p, const std::string& stack, const std::string& count, const std::string& into);
@@ -57,6 +57,8 @@ class Stages {
   void results(const Plan& p);
   void columns_of(const std::string& w);
   bool is_arg(int reduce) const;
+  static std::string index_of(const std::string& value);
+  Expr columns() const;
   Expr leaves() const;
   std::int64_t leaves_per_segment() const;
   int width() const { return rows_ ? 1 : kColumnVectors; }

@@ -14,11 +14,6 @@ namespace {
 constexpr std::int64_t kSegmentElements = 32 * 1024;  // work of one segment: a few microseconds
 constexpr std::int64_t kFewRows = 8;
 
-std::string beside(const std::string& v) {
-  const std::size_t bracket = v.find('[');
-  return bracket == std::string::npos ? v + "_i" : v.substr(0, bracket) + "_i" + v.substr(bracket);
-}
-
 }  // namespace
 
 /// Leaves of the upper tree: outer points, or blocks of steps.
@@ -41,9 +36,7 @@ bool Stages::split() const {
   Expr units = 1;
   for (int a : s_.row_axes) units = units * k_.axes[static_cast<std::size_t>(a)].extent;
   if (!rows_) {
-    Expr columns = 1;
-    for (int a : s_.vector_axes) columns = columns * k_.axes[static_cast<std::size_t>(a)].extent;
-    units = units * floordiv(columns + Expr(kLanes * kColumnVectors - 1), kLanes * kColumnVectors);
+    units = units * floordiv(columns() + Expr(kLanes * kColumnVectors - 1), kLanes * kColumnVectors);
   }
   if (!units.is_const() || units.value() > kFewRows || units.value() == 0) return false;
   const Expr s = segments();
@@ -83,7 +76,7 @@ void Stages::from_shared(const Plan& p, const std::string& at, const std::string
     const std::string x = v_.var(r) + suffix;
     w_.line(fmt::format("{} {} = {}_shared[{}];", vector_type(v_.type(k_.stmts[static_cast<std::size_t>(r)].args[0])), x,
                         v_.var(r), at));
-    if (is_arg(r)) w_.line(fmt::format("i64x16 {} = {}_shared_i[{}];", beside(x), v_.var(r), at));
+    if (is_arg(r)) w_.line(fmt::format("i64x16 {} = {}_shared_i[{}];", index_of(x), v_.var(r), at));
   }
 }
 
@@ -94,9 +87,9 @@ void Stages::split_segment(const std::function<void()>& before) {
                       Values::size(leaves())));
   if (rows_) {
     before();
-    declare(p, "_a", false);
+    declare(p, "_a");
     w_.open("");
-    declare(p, "_s", true);
+    declare(p, "_s", kStack);
     if (outer_.empty()) {
       w_.open(fmt::format("for (i64 b = leaf * {0}; b < last * {0}; b += {0})", kBlockSteps));
       block(p, 0, false);
@@ -104,7 +97,7 @@ void Stages::split_segment(const std::function<void()>& before) {
     } else {
       w_.open("for (i64 g = leaf; g < last; ++g)");
       v_.coordinates(outer_, "g");
-      declare(p, "_t", false);
+      declare(p, "_t");
       w_.open("");
       lane_loops(p, 0, "_t");
       w_.close();
@@ -116,11 +109,7 @@ void Stages::split_segment(const std::function<void()>& before) {
     to_shared(p, "unit");
     return;
   }
-  for (int r : p.reduces) {
-    const DType t = v_.type(k_.stmts[static_cast<std::size_t>(r)].args[0]);
-    w_.line(fmt::format("{} {}_s[{}][48];", vector_type(t), v_.var(r), kColumnVectors));
-    if (is_arg(r)) w_.line(fmt::format("i64x16 {}_s_i[{}][48];", v_.var(r), kColumnVectors));
-  }
+  declare(p, "_s", fmt::format("[{}]{}", kColumnVectors, kStack));
   w_.open(fmt::format("for (i64 b = leaf * {0}; b < last * {0}; b += {0})", kBlockSteps));
   w_.open(fmt::format("for (i32 w = 0; w < {}; ++w)", kColumnVectors));
   columns_of("w");
@@ -131,7 +120,7 @@ void Stages::split_segment(const std::function<void()>& before) {
   w_.close();
   w_.open(fmt::format("for (i32 w = 0; w < {}; ++w)", kColumnVectors));
   columns_of("w");
-  declare(p, "_a", false);
+  declare(p, "_a");
   flush(p, "_s[w]", "(last - leaf)", "_a");
   to_shared(p, fmt::format("unit * {} + w", kColumnVectors));
   w_.close();
@@ -145,9 +134,9 @@ void Stages::split_join(const std::function<void()>& before, const std::function
     columns_of("w");
   }
   before();
-  declare(p, "_a", false);
+  declare(p, "_a");
   w_.open("");
-  declare(p, "_s", true);
+  declare(p, "_s", kStack);
   w_.open(fmt::format("for (i64 seg = 0; seg < {}; ++seg)", segs));
   from_shared(p,
               rows_ ? fmt::format("unit * ({}) + seg", segs) : fmt::format("(unit * ({}) + seg) * {} + w", segs, kColumnVectors),
