@@ -6,6 +6,7 @@ import json
 import os
 import re
 import stat
+import tempfile
 
 import pytest
 
@@ -13,6 +14,7 @@ torch = pytest.importorskip("torch")
 
 import fuselab
 
+NOBODY = 65534  # the user that owns nothing
 ADD_ABS = """
 model = torch.compile(lambda x, y: (x + y).abs(), backend="fuselab"{options})
 x, y = torch.randn(8, 16), torch.randn(8, 16)
@@ -130,13 +132,21 @@ def test_folder_that_cannot_be_written(lab):
     assert (lab.tmp / "taken").read_text() == "a file"
 
 
-@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may write everywhere")
 def test_folder_read_only(lab):
-    folder = lab.tmp / "locked"
-    folder.mkdir()
-    folder.chmod(stat.S_IRUSR | stat.S_IXUSR)
-    with pytest.warns(fuselab.FuselabWarning, match="the debug folder cannot be written"):
-        lab.compile(torch.neg, torch.ones(3), debug_dir=str(folder))
+    """Root may write everywhere, so root becomes another user for the call."""
+    lab.compile(torch.neg, torch.ones(5))  # what the front end imports late is read as the user who may
+    with tempfile.TemporaryDirectory() as folder:
+        os.chmod(folder, stat.S_IRUSR | stat.S_IXUSR | stat.S_IROTH | stat.S_IXOTH)
+        user = os.geteuid()
+        if user == 0:
+            os.seteuid(NOBODY)
+        try:
+            with pytest.warns(fuselab.FuselabWarning, match="the debug folder cannot be written"):
+                result = lab.compile(torch.neg, torch.ones(3), debug_dir=folder)
+        finally:
+            os.seteuid(user)
+        assert torch.equal(result, -torch.ones(3))
+        assert os.listdir(folder) == []
 
 
 def test_training_has_a_forward_and_a_backward_folder(lab):
