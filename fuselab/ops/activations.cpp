@@ -25,7 +25,8 @@ void add_activations(std::vector<Op>& t) {
       .aten("relu.default")
       .names("Relu", "Relu", "Relu")
       .doc("The argument where it is not negative, else 0.", t);
-  // In f32 gelu, silu, mish and softplus are kernel primitives of their own: their arguments' rounding errors are carried along.
+  // In f32 gelu, silu, mish, softplus, log_sigmoid and hardswish are kernel primitives of their own: their arguments' rounding
+  // errors are carried along, and codegen rounds those of f16 and bf16 arguments correctly.
   // 1 + erf(x / sqrt 2) cancels for negative x; erfc does not. 1 + tanh(u) is 2 sigmoid(2u), which does not either.
   activation("gelu")
       .attr("approximate", AttrType::string, std::string("none"))
@@ -78,7 +79,7 @@ void add_activations(std::vector<Op>& t) {
       .names("Softplus", "SoftplusV2", "SoftplusV2")
       .doc("log(1 + exp(beta x)) / beta; x itself where beta x is above the threshold.", t);
   activation("log_sigmoid")
-      .lower("min(self, 0.0) - log1p(exp(-abs(self)))")
+      .lower("if(wide, min(self, 0.0) - log1p(exp(-abs(self))), log_sigmoid(self))")
       .fp64([](D a, A) {
         return std::isnan(a[0]) ? kNan : a[0] >= 0 ? 0 - std::log1p(std::exp(-a[0])) : a[0] - std::log1p(std::exp(a[0]));
       })
@@ -177,7 +178,7 @@ void add_activations(std::vector<Op>& t) {
       .names("HardSigmoid", "HardSigmoid", "HardSigmoid")
       .doc("x / 6 + 1/2 limited to [0, 1].", t);
   activation("hardswish")
-      .lower("self * quotient(min(max(self + 3, 0.0), 6.0), 6.0)")
+      .lower("if(wide, self * (min(max(self + 3, 0.0), 6.0) / 6.0), hardswish(self))")
       .fp64([](D a, A) { return std::isnan(a[0]) ? kNan : a[0] * std::fmin(std::fmax(a[0] + 3, 0), 6) / 6; })
       .ulp(2)
       .special("0 -> 0; -0 -> -0; 3 -> 3; -3 -> -0; inf -> inf; -inf -> nan; nan -> nan")

@@ -41,9 +41,6 @@ FUNCTIONS = {  # float64, 200 bits
     "softplus": (torch.nn.functional.softplus, lambda v: v if v > 20 else mp.log1p(mp.exp(v))),
     "elu": (torch.nn.functional.elu, lambda v: v if v > 0 else mp.expm1(v)), "celu": (torch.celu, lambda v: v if v > 0 else mp.expm1(v)),
 }
-# Inputs that may miss by one, and why. hardswish: x/2 is a tie of subnormals that x·x/6 alone breaks, far below f32's last place.
-# softplus, log_sigmoid: one input whose correctly rounded f32 value is the tie.
-MISSES = {("hardswish", torch.float16): 3, ("hardswish", torch.bfloat16): 128, ("softplus", torch.float16): 1, ("log_sigmoid", torch.float16): 1}
 
 
 def rounded(exact, x, dtype, precise):
@@ -80,7 +77,7 @@ def test_unary_functions_are_correctly_rounded(dtype):
         if name == "log_sigmoid":  # 0 - log1p(0) where the exponential underflows, as in PyTorch
             signs |= x > 100
         same = (got.isnan() & want.isnan()) | (got == want) & signs
-        if int((~same).sum()) > MISSES.get((name, dtype), 0):
+        if not same.all():
             i = int((~same).nonzero()[0])
             wrong[name] = (int((~same).sum()), float(x[i]), float(got[i]), float(want[i]))
     assert not wrong

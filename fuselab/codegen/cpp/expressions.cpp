@@ -89,18 +89,29 @@ std::optional<double> constant_bound(const kernel::Kernel& k, int i) {
   return std::isnan(v) ? std::nullopt : std::optional<double>(v);
 }
 
-/// The low-precision dtype to which every use rounds the result, if there is one.
-std::optional<DType> rounded_to(const kernel::Kernel& k, const Stmt& s) {
-  if (s.args.size() != 1 || s.type != DType::f32) return std::nullopt;
-  const int self = static_cast<int>(&s - k.stmts.data());
-  std::optional<DType> low;
-  for (const Stmt& use : k.stmts)
-    for (int a : use.args) {
-      if (a != self) continue;
-      if (use.kind != kernel::StmtKind::cast || !is_low_precision(use.type) || (low && *low != use.type)) return std::nullopt;
+/// Gathers into `low` the low-precision dtype to which every use of statement `self` rounds it, also through selects, which hand
+/// it on as it is. False where a use reads the value itself, or two uses round differently.
+bool rounded_by_uses(const kernel::Kernel& k, int self, std::optional<DType>& low) {
+  for (std::size_t i = 0; i < k.stmts.size(); ++i) {
+    const Stmt& use = k.stmts[i];
+    for (std::size_t a = 0; a < use.args.size(); ++a) {
+      if (use.args[a] != self) continue;
+      if (use.kind == kernel::StmtKind::compute && use.op == "select" && a > 0) {
+        if (!rounded_by_uses(k, static_cast<int>(i), low)) return false;
+        continue;
+      }
+      if (use.kind != kernel::StmtKind::cast || !is_low_precision(use.type) || (low && *low != use.type)) return false;
       low = use.type;
     }
-  return low;
+  }
+  return true;
+}
+
+/// The low-precision dtype to which every use rounds the result, if there is one.
+std::optional<DType> rounded_to(const kernel::Kernel& k, const Stmt& s) {
+  if (s.args.size() != 1 || s.type != DType::f32 || vecmath::find(s.op, s.type) == nullptr) return std::nullopt;
+  std::optional<DType> low;
+  return rounded_by_uses(k, static_cast<int>(&s - k.stmts.data()), low) ? low : std::nullopt;
 }
 
 /// Does the operand come from that dtype? The function must then give its correctly rounded value, not only a good f32.

@@ -253,6 +253,18 @@ FL_INLINE f32x16 fl_softplus_f32(f32x16 x) {
 }
 )fl",
        {"exp", "log1p"}},
+      // 0 - l, not -l, where the argument is positive: PyTorch's result for large ones is +0.
+      {"log_sigmoid",
+       DType::f32,
+       1,
+       "fl_log_sigmoid_f32",
+       R"fl(
+FL_INLINE f32x16 fl_log_sigmoid_f32(f32x16 x) {
+  f32x16 l = fl_log1p_f32(fl_exp_f32(-fl_abs(x)));
+  return (x < 0.0f ? x : fl_f32(0.0f)) - l;
+}
+)fl",
+       {"exp", "log1p"}},
   };
   return group;
 }

@@ -56,6 +56,10 @@ const std::vector<Repair>& repairs() {
         {0x1.69c000p-2f, 0x1.cda002p-3f},
         {-0x1.954000p-12f, -0x1.952002p-13f},
         {-0x1.69c000p-2f, -0x1.05dffep-3f}}},
+      {"hardswish",
+       DType::f16,
+       Parity::none,
+       {{0x1.000000p-24f, 0x1.000002p-25f}, {0x1.004000p-2f, 0x1.15a002p-3f}, {0x1.ffc000p-1f, 0x1.552002p-1f}}},
       {"log", DType::f16, Parity::none, {{0x1.5e0000p-8f, -0x1.4edffep+2f}}},
       {"log10",
        DType::f16,
@@ -66,6 +70,7 @@ const std::vector<Repair>& repairs() {
         {0x1.740000p+11f, 0x1.bca002p+1f},
         {0x1.674000p+13f, 0x1.03dffep+2f}}},
       {"log1p", DType::f16, Parity::none, {{0x1.80c000p-8f, 0x1.7fa002p-8f}, {-0x1.7f4000p-8f, -0x1.805ffep-8f}}},
+      {"log_sigmoid", DType::f16, Parity::none, {{0x1.0c0000p-14f, -0x1.62dffep-1f}}},
       {"mish",
        DType::f16,
        Parity::none,
@@ -131,7 +136,7 @@ const Group& low_precision() {
       const std::string symbol = fmt::format("fl_{}_{}", r.name, name(r.type));
       g.push_back({r.name, r.type, 1, keep(symbol), keep(text_of(r, symbol)), {keep(std::string(r.name) + ":f32")}});
     }
-    for (const char* half : {"silu", "gelu", "gelu_tanh"}) {
+    for (const char* half : {"silu", "gelu", "gelu_tanh", "hardswish"}) {
       g.push_back({half,
                    DType::bf16,
                    1,

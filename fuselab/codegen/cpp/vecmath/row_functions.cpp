@@ -1,4 +1,5 @@
-// What softmax-shaped rows need, where a sum over the row hides the last half ULP of exp.
+// What softmax-shaped rows need, where a sum over the row hides the last half ULP of exp; and functions made of a corrected
+// quotient.
 #include "fuselab/codegen/cpp/vecmath/groups.h"
 
 namespace fuselab::codegen::vecmath {
@@ -47,6 +48,20 @@ FL_INLINE f32x16 fl_quotient_f32(f32x16 a, f32x16 s) {
 }
 )fl",
        {}},
+      // x times the quotient, as eager: 0 from -3 down (NaN at -inf), x from 3 up.
+      {"hardswish",
+       DType::f32,
+       1,
+       "fl_hardswish_f32",
+       R"fl(
+FL_INLINE f32x16 fl_hardswish_f32(f32x16 x) {
+  f32x16 a = x + 3.0f;
+  a = a <= 0.0f ? fl_f32(0.0f) : a;
+  a = a > 6.0f ? fl_f32(6.0f) : a;
+  return x * fl_quotient_f32(a, fl_f32(6.0f));
+}
+)fl",
+       {"quotient"}},
       // gelu of an f32 value whose result is only ever rounded to bf16: 2^-16 off at most, an eighth of a percent of bf16's half
       // ULP.
       // As fl_gelu_f32 (f32_error_functions.cpp) with shorter polynomials. A bf16 argument takes the correctly rounding form
