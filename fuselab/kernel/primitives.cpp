@@ -32,7 +32,7 @@ constexpr std::array kPrimitives = {
     Primitive{"cosh", 1, kSame, 40},     Primitive{"asin", 1, kSame, 40},        Primitive{"acos", 1, kSame, 40},
     Primitive{"atan", 1, kSame, 40},     Primitive{"asinh", 1, kSame, 50},       Primitive{"acosh", 1, kSame, 50},
     Primitive{"atanh", 1, kSame, 50},    Primitive{"exp_sum", 1, kSame, 14},     Primitive{"quotient", 2, kSame, 4},
-    Primitive{"hardswish", 1, kSame, 8}, Primitive{"log_sigmoid", 1, kSame, 40},
+    Primitive{"hardswish", 1, kSame, 8}, Primitive{"log_sigmoid", 1, kSame, 40}, Primitive{"check_index", 2, kSame, 3},
 };
 }  // namespace
 

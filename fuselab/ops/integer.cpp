@@ -76,6 +76,16 @@ void add_integer(std::vector<Op>& t) {
       .aten("bitwise_right_shift.Tensor, bitwise_right_shift.Tensor_Scalar, __rshift__.Scalar, __rshift__.Tensor")
       .names("BitShift", "RightShift", "RightShift")
       .doc("Arithmetic shift to the right; a count below 0 or not below the width leaves only the sign.", t);
+  // What a look-up checks before it reads: taken apart, nll_loss compares every class with the target and would miss this.
+  pointwise("checked_index", "self!, size")
+      .lower("-")
+      .lower_int("check_index(self, size)")
+      .lower_bool("-")
+      .exact([](I a, A, DType) { return a[0]; })
+      .ulp(0)
+      .no_low_precision()
+      .aten("fuselab::checked_index.default")
+      .doc("The argument; an error if it is negative or not below size.", t);
 }
 
 }  // namespace fuselab::ops

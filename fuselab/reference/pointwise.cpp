@@ -320,10 +320,11 @@ Array run_integers(const Node& node, const Type& type, const std::vector<Source>
   const std::vector<std::int64_t> sizes = constant_sizes(type.sizes);
   const std::int64_t count = element_count(sizes);
   Builder out(type.dtype, sizes, count);
-  const bool divides = divides_integers(op);
+  const bool divides = divides_integers(op), checks = op.lower_int.find("check_index") != std::string::npos;
   std::array<std::int64_t, kMaxArgs> x;
   const auto call = [&] {
     if (divides && x[1] == 0) fail("call.division_by_zero", "{}: integer division by zero", op.name);
+    if (checks && (x[0] < 0 || x[0] >= x[1])) fail("call.index_range", "{}: index {} is not in [0, {})", op.name, x[0], x[1]);
     return op.exact(std::span<const std::int64_t>(x.data(), in.size()), attrs, arguments);
   };
   for (std::int64_t i = 0; i < count; ++i) {

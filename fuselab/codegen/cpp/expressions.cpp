@@ -174,6 +174,10 @@ std::string compute_text(const kernel::Kernel& k, const Stmt& s, const std::vect
       needs.helpers.insert("idiv");
       return fmt::format("fl_idiv({}, {}, {}, {}, status)", a, b, active, it->second);
     }
+    if (op == "check_index") {
+      needs.helpers.insert("check_index");
+      return fmt::format("fl_check_index({}, {}, {}, status)", a, b, active);
+    }
   }
   if (op == "min" || op == "max") {
     if (is_bool(t)) return combine_text(op, t, a, b, needs);

@@ -252,6 +252,14 @@ template <typename V> FL_INLINE V fl_idiv(V a, V b, i32 m, i32 kind, i64& status
   return r;
 }
 )"},
+    Helper{"check_index",
+           R"(// The indices as they are. One of the first m lanes outside of [0, n) sets the status.
+template <typename V> FL_INLINE V fl_check_index(V i, V n, i32 m, i64& status) {
+  for (i32 l = 0; l < m; ++l)
+    if (i[l] < 0 || i[l] >= n[l]) status = 2;
+  return i;
+}
+)"},
     Helper{"ipow", R"(template <typename V> FL_INLINE V fl_ipow(V a, V b) {
   V r = a;
   for (i32 l = 0; l < 16; ++l) {

@@ -9,7 +9,7 @@ import functools
 import torch
 from torch._decomp import decomposition_table
 
-from . import table
+from . import loss, table
 
 aten = torch.ops.aten
 
@@ -118,6 +118,7 @@ def _repeat(x, repeats):
 
 OWN = {
     aten.repeat.default: _repeat,
+    aten.nll_loss_backward.default: loss.nll_loss_backward, aten.nll_loss2d_backward.default: loss.nll_loss_backward,
     aten.copy.default: _copy,
     aten.round.decimals: _round_decimals,
     aten.split_with_sizes.default: _split_with_sizes, aten.split.Tensor: _split, aten.unbind.int: _unbind}

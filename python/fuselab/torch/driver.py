@@ -14,7 +14,7 @@ from torch._functorch.aot_autograd import aot_module_simplified
 from torch.utils._python_dispatch import _disable_current_modes
 
 from ..repro import debug
-from . import cache, compiled, decompositions
+from . import cache, compiled, decompositions, loss
 from . import options as option_module
 from .lowering import WholeGraph, lower
 
@@ -79,6 +79,7 @@ class Job:
 
     def compile(self, gm, kind):
         with _disable_current_modes():  # fake tensors are only looked at
+            loss.fuse_nll_loss(gm.graph)
             return compile_fx(gm, kind, self.options)
 
     def may_be_direct(self, gm):
