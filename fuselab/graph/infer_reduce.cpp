@@ -12,8 +12,8 @@ namespace fuselab::infer_rules {
 bool needs_elements(const ops::Op& op) {
   const std::string& recipe = op.lower;
   if (op.reduce == ops::ReduceDims::batch) return op.more.size() > 0;
-  return op.kind == ops::Kind::reduce &&
-         (recipe.starts_with("rmax(") || recipe.starts_with("rmin(") || recipe.starts_with("rarg"));
+  return op.kind == ops::Kind::reduce && (recipe.starts_with("rmax(") || recipe.starts_with("rmin(") ||
+                                          recipe.starts_with("rfirst") || recipe.starts_with("rarg"));
 }
 
 void refuse_nothing(const Graph& g, const Node& n) {

@@ -47,7 +47,7 @@ enum class StmtKind : std::uint8_t { load, constant, size, index, compute, cast,
 
 struct Stmt {
   StmtKind kind = StmtKind::compute;
-  std::string op;  ///< compute: primitive (kernel/primitives.h); reduce: sum prod max min any all argmax argmin
+  std::string op;  ///< compute: primitive (kernel/primitives.h); reduce: sum prod max min any all argmax argmin firstmax firstmin
   DType type = DType::f32;
   std::vector<int> args;  ///< statement numbers
   int buffer = -1;        ///< load, store
@@ -60,6 +60,8 @@ struct Stmt {
   bool user = false;      ///< cast the user wrote: kept (R2)
   std::string node_op;    ///< the table operator it came from
   int node = -1;          ///< the graph node it came from; not in the text form, only passes before the schedule need it
+  /// A reduction that follows the place of its extreme: argmax, argmin give the index, firstmax, firstmin the value there.
+  bool finds_first() const { return op == "argmax" || op == "argmin" || op == "firstmax" || op == "firstmin"; }
 };
 
 /// How a reduction orders its operands (R6). Elements are numbered row-major over the inner axes of the last group;

@@ -240,8 +240,8 @@ class Expander {
           args[0].stmt, t,
           n_.op->kind == ops::Kind::pointwise && n_.op->type == ops::TypeRule::attr_dtype && t != k_.stmts[args[0].stmt].type));
     }
-    static const std::set<std::string> kReduce = {"rsum", "rsum64", "rprod",   "rmax",   "rmin",
-                                                  "rany", "rall",   "rargmax", "rargmin"};
+    static const std::set<std::string> kReduce = {"rsum", "rsum64",  "rprod",   "rmax",      "rmin",     "rany",
+                                                  "rall", "rargmax", "rargmin", "rfirstmax", "rfirstmin"};
     if (kReduce.count(w) != 0) return stmt(reduce(w, args.at(0)));
     return stmt(compute(w, args));
   }

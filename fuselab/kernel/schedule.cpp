@@ -21,7 +21,7 @@ int statement_cost(const Stmt& s) {
     case StmtKind::cast:
       return 1;
     case StmtKind::reduce:
-      return s.op == "argmax" || s.op == "argmin" ? 6 : s.type == DType::f64 ? 3 : 1;
+      return s.finds_first() ? 6 : s.type == DType::f64 ? 3 : 1;
     case StmtKind::load:
     case StmtKind::store:
       return 1;

@@ -149,8 +149,9 @@ class Parser {
     } else if (op == "reduce") {
       s.kind = StmtKind::reduce;
       s.op = word();
-      static const std::map<std::string, int> kReductions = {{"sum", 0}, {"prod", 0}, {"max", 0},    {"min", 0},
-                                                             {"any", 0}, {"all", 0},  {"argmax", 0}, {"argmin", 0}};
+      static const std::map<std::string, int> kReductions = {{"sum", 0},      {"prod", 0},    {"max", 0},    {"min", 0},
+                                                             {"any", 0},      {"all", 0},     {"argmax", 0}, {"argmin", 0},
+                                                             {"firstmax", 0}, {"firstmin", 0}};
       if (kReductions.count(s.op) == 0) error("no such reduction: " + s.op);
     } else {
       s.op = op;

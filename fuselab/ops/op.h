@@ -7,7 +7,8 @@
 // expression or a comma-separated list (several results). Expressions, loosest first: `|`, `&`, comparisons `== != < <= > >=`,
 // `+ -`, `* /`, unary `- !`; numbers (`0.5`, `inf`, `nan`, `true`, `false`), argument names, attribute names, calls of kernel
 // primitives (exp, log, sqrt, fma, select(cond, a, b), min, max, cast_<dtype>(x), ...), reductions over the operator's reduced
-// dims rsum rprod rmax rmin rany rall rargmax rargmin, `rsum64` (accumulates in and returns f64: statistics), `N`, the number
+// dims rsum rprod rmax rmin rany rall rargmax rargmin, `rfirstmax` and `rfirstmin` (the value where rargmax points: of zeros
+// of both signs the first), `rsum64` (accumulates in and returns f64: statistics), `N`, the number
 // of elements reduced, and `index`, the element's row-major index (create kind). A value mixed with an f64 one is widened
 // exactly. `N` and `index` take the type of the other operand.
 // A recipe is written in the operator's compute type; casts appear only where a decision needs them. Decided before lowering

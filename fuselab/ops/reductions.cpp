@@ -103,7 +103,7 @@ void add_reductions(std::vector<Op>& t) {
       .names("ReduceMin", "ReduceMin", "ReduceMin")
       .doc("Smallest element; NaN if any is.", t);
   extreme_with_index("max_dim", "max.dim")
-      .lower("rmax(self), rargmax(self)")
+      .lower("rfirstmax(self), rargmax(self)")
       .lower_bool("rany(self), rargmax(cast_u8(self))")
       .fp64_row([](DRows a, DOut r, A) {
         const std::size_t i = largest(a[0]);
@@ -118,7 +118,7 @@ void add_reductions(std::vector<Op>& t) {
       .names("", "ArgMaxWithValue", "ArgMaxWithValue")
       .doc("Largest element along a dimension and its index: the first of ties, the first NaN if there is one.", t);
   extreme_with_index("min_dim", "min.dim")
-      .lower("rmin(self), rargmin(self)")
+      .lower("rfirstmin(self), rargmin(self)")
       .lower_bool("rall(self), rargmin(cast_u8(self))")
       .fp64_row([](DRows a, DOut r, A) {
         const std::size_t i = smallest(a[0]);

@@ -294,8 +294,8 @@ class Follower {
       if (!partials_fit(type, x)) return {value, -kInfinity, kInfinity};
       return {value, value - error, value + error};
     }
-    if (word == "rmax" || word == "rmin" || word == "rany" || word == "rall") {
-      const bool most = word == "rmax" || word == "rany";
+    if (word == "rmax" || word == "rmin" || word == "rfirstmax" || word == "rfirstmin" || word == "rany" || word == "rall") {
+      const bool most = word == "rmax" || word == "rfirstmax" || word == "rany";
       const double start = word == "rany" ? 0 : word == "rall" ? 1 : most ? -kInfinity : kInfinity;
       Ball r{start, start, start};
       const auto f = most ? nan_max : nan_min;

@@ -344,7 +344,7 @@ class Batch {
 // Extremes have no value for no elements; PyTorch refuses them too.
 void refuse_empty(const ops::Op& op, const Setup& s) {
   if (s.rows.n > 0 || s.rows.rows == 0 || !s.per_row[0]) return;
-  for (const char* start : {"rmax(", "rmin(", "rargmax(", "rargmin("}) {
+  for (const char* start : {"rmax(", "rmin(", "rfirst", "rarg"}) {
     if (op.lower.starts_with(start)) fail("call.empty_reduction", "{} over a dimension of size 0 has no value", op.name);
   }
 }

@@ -63,7 +63,7 @@ std::string identity_text(const std::string& op, DType t) {
   if (op == "sum" || op == "any") return literal(Scalar(std::int64_t{0}), t);
   if (op == "prod") return literal(Scalar(std::int64_t{1}), t);
   if (op == "all") return "-1";
-  const bool low = op == "max" || op == "argmax";
+  const bool low = op == "max" || op == "argmax" || op == "firstmax";
   if (is_bool(t)) return low ? "0" : "-1";
   if (is_float(t)) return literal(Scalar(low ? -__builtin_inf() : __builtin_inf()), t);
   if (t == DType::u8) return low ? "0" : "255";

@@ -195,18 +195,16 @@ template <typename V> FL_INLINE V fl_rotate1(V v) { return __builtin_shufflevect
 template <typename V> FL_INLINE void fl_argmax(V& a, i64x16& ai, V b, i64x16 bi) {
   const auto nan = (b != b) & (a == a), both = (b != b) & (a != a);
   const auto better = nan | ((b > a) & (a == a));
-  const auto same = both | (b == a);
-  const i64x16 take = __builtin_convertvector(better, i64x16) | (__builtin_convertvector(same, i64x16) & (bi < ai));
-  a = better ? b : a;
-  ai = take ? bi : ai;
+  const auto take = better | ((both | (b == a)) & __builtin_convertvector(bi < ai, decltype(nan)));
+  a = take ? b : a;
+  ai = __builtin_convertvector(take, i64x16) ? bi : ai;
 }
 template <typename V> FL_INLINE void fl_argmin(V& a, i64x16& ai, V b, i64x16 bi) {
   const auto nan = (b != b) & (a == a), both = (b != b) & (a != a);
   const auto better = nan | ((b < a) & (a == a));
-  const auto same = both | (b == a);
-  const i64x16 take = __builtin_convertvector(better, i64x16) | (__builtin_convertvector(same, i64x16) & (bi < ai));
-  a = better ? b : a;
-  ai = take ? bi : ai;
+  const auto take = better | ((both | (b == a)) & __builtin_convertvector(bi < ai, decltype(nan)));
+  a = take ? b : a;
+  ai = __builtin_convertvector(take, i64x16) ? bi : ai;
 }
 )"},
     Helper{

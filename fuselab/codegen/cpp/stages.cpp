@@ -41,9 +41,12 @@ std::string Stages::index_of(const std::string& v) {
   return bracket == std::string::npos ? v + "_i" : v.substr(0, bracket) + "_i" + v.substr(bracket);
 }
 
-bool Stages::is_arg(int r) const {
+bool Stages::is_arg(int r) const { return k_.stmts[static_cast<std::size_t>(r)].finds_first(); }
+
+/// fl_argmax or fl_argmin, which both kinds of reduction share.
+std::string Stages::arg_function(int r) const {
   const auto& op = k_.stmts[static_cast<std::size_t>(r)].op;
-  return op == "argmax" || op == "argmin";
+  return op == "argmax" || op == "firstmax" ? "fl_argmax" : "fl_argmin";
 }
 
 std::string Stages::slot() const { return outer_.empty() ? "step" : fmt::format("(g * ({}) + step)", Values::size(steps_)); }
@@ -65,13 +68,29 @@ void Stages::kept_pointers() {
   }
 }
 
+/// The argmax (argmin) of the same values as firstmax (firstmin) `r`, which finds what `r` wants on its way; -1 if there is none.
+int Stages::index_twin(int r) const {
+  const Stmt& st = k_.stmts[static_cast<std::size_t>(r)];
+  if (st.op != "firstmax" && st.op != "firstmin") return -1;
+  const char* twin = st.op == "firstmax" ? "argmax" : "argmin";
+  for (std::size_t i = 0; i < k_.stmts.size(); ++i)
+    if (k_.stmts[i].kind == StmtKind::reduce && k_.stmts[i].op == twin && k_.stmts[i].args == st.args) return static_cast<int>(i);
+  return -1;
+}
+
 Stages::Plan Stages::plan(int stage) const {
   Plan p;
   std::vector<bool> needed(k_.stmts.size());
   for (std::size_t j = k_.stmts.size(); j-- > 0;) {
     const Stmt& st = k_.stmts[j];
     const int i = static_cast<int>(j);
-    if (s_.stage[j] == stage && st.kind == StmtKind::reduce) p.reduces.insert(p.reduces.begin(), i);
+    if (s_.stage[j] == stage && st.kind == StmtKind::reduce) {
+      const int twin = index_twin(i);
+      if (twin >= 0)
+        p.values_of.emplace_back(i, twin);
+      else
+        p.reduces.insert(p.reduces.begin(), i);
+    }
     if (s_.stage[j] == stage && st.kind == StmtKind::store && s_.inner[j]) p.stores.insert(p.stores.begin(), i);
     const bool root = s_.stage[j] == stage && (st.kind == StmtKind::reduce || (st.kind == StmtKind::store && s_.inner[j]));
     if (root || (s_.keep[j] && s_.stage[j] == stage)) needed[j] = true;
@@ -128,7 +147,7 @@ void Stages::accumulate(int r, const std::string& chain, bool whole) {
   const std::string first = outer_.empty() ? "0l" : fmt::format("g * ({})", Values::size(n_));
   std::string index = rows_ ? fmt::format("fl_iota({} + e)", first) : "(i64x16)(step)";
   if (part) index = fmt::format("({} ? {} : (i64x16)(9223372036854775807l))", widen_mask("fl_lanes(m)", DType::i64), index);
-  w_.line(fmt::format("fl_{}({}, {}, {}, {});", st.op, acc, index_of(acc), v, index));
+  w_.line(fmt::format("{}({}, {}, {}, {});", arg_function(r), acc, index_of(acc), v, index));
 }
 
 /// `V x<suffix> = start;` for every reduction (and its index), or with `dims` an array `V x<suffix><dims>;`.
@@ -151,8 +170,8 @@ void Stages::merge(int r, const std::string& into, const std::string& left, cons
     return;
   }
   needs_.helpers.insert("arg");
-  w_.line(fmt::format("{{ {0} t = {1}; i64x16 ti = {2}; fl_{3}(t, ti, {4}, {5}); {6} = t; {7} = ti; }}", vector_type(t), left,
-                      index_of(left), st.op, right, index_of(right), into, index_of(into)));
+  w_.line(fmt::format("{{ {0} t = {1}; i64x16 ti = {2}; {3}(t, ti, {4}, {5}); {6} = t; {7} = ti; }}", vector_type(t), left,
+                      index_of(left), arg_function(r), right, index_of(right), into, index_of(into)));
 }
 
 /// A binary counter: result number `count` meets its equals, as in pairwise summation.
@@ -297,7 +316,7 @@ void Stages::across_lanes(int r) {
   if (is_arg(r)) {
     needs_.helpers.insert("rotate");
     for (int d : {8, 4, 2, 1})
-      w_.line(fmt::format("fl_{0}({1}, {2}, fl_rotate{3}({1}), fl_rotate{3}({2}));", st.op, x, index_of(x), d));
+      w_.line(fmt::format("{0}({1}, {2}, fl_rotate{3}({1}), fl_rotate{3}({2}));", arg_function(r), x, index_of(x), d));
     return;
   }
   needs_.helpers.insert("across");
@@ -353,9 +372,12 @@ void Stages::results(const Plan& p) {
     if (rows_) across_lanes(r);
     const std::string x = v_.var(r);
     const Stmt& st = k_.stmts[static_cast<std::size_t>(r)];
-    w_.line(is_arg(r) ? fmt::format("const i64x16 {0} = {0}_a_i;", x)
-                      : fmt::format("const {1} {0} = {0}_a;", x, vector_type(st.type)));
+    const bool index = st.op == "argmax" || st.op == "argmin";
+    w_.line(index ? fmt::format("const i64x16 {0} = {0}_a_i;", x)
+                  : fmt::format("const {1} {0} = {0}_a;", x, vector_type(st.type)));
   }
+  for (const auto& [value, index] : p.values_of)
+    w_.line(fmt::format("const {} {} = {}_a;", vector_type(v_.type(value)), v_.var(value), v_.var(index)));
 }
 
 bool Stages::blocked() const {

@@ -41,7 +41,8 @@ class Stages {
  private:
   struct Plan {
     std::vector<int> reduces, stores;
-    std::vector<int> body;  ///< statements to print per step, in order
+    std::vector<std::pair<int, int>> values_of;  ///< a firstmax and the argmax that holds its value
+    std::vector<int> body;                       ///< statements to print per step, in order
   };
   Plan plan(int stage) const;
   void body(const Plan& p, int stage, const std::string& q, bool whole);
@@ -57,6 +58,8 @@ class Stages {
   void results(const Plan& p);
   void columns_of(const std::string& w);
   bool is_arg(int reduce) const;
+  std::string arg_function(int reduce) const;
+  int index_twin(int reduce) const;
   static std::string index_of(const std::string& value);
   Expr columns() const;
   Expr leaves() const;
