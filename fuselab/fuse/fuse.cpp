@@ -69,7 +69,7 @@ void give_reasons(const Info& info, const Units& units, const Options& options, 
         reason = extern_reason(node);
         break;
       case Role::view:
-        reason = u >= 0 ? "view: an alias of " + info.g.values[info.root(node.results[0])].name
+        reason = u >= 0 ? "view: an alias of " + info.g.values[info.root(std::get<ValueId>(node.args[0]))].name
                         : "view: folded into the addressing of its readers";
         break;
       case Role::compute: {
@@ -87,12 +87,28 @@ void give_reasons(const Info& info, const Units& units, const Options& options, 
   }
 }
 
+/// What to do otherwise about a block without a kernel form: cut it, and when nothing is left to cut, let an alias in memory
+/// stand for the views it reads through, which no addressing of a kernel can say together. Returns how much is new.
+std::size_t retreat(const Info& info, const Unit& unit, std::set<NodeId>& careful, std::set<NodeId>& aliased) {
+  std::size_t changed = 0;
+  if (unit.block.nodes.size() > 1)
+    for (NodeId n : unit.block.nodes) changed += careful.insert(n).second;
+  if (changed > 0) return changed;
+  for (NodeId n : unit.block.nodes) {
+    for (ValueId v : tensor_operands(info.g.nodes[n])) {
+      const std::vector<NodeId> views = info.chain(v);
+      if (!views.empty()) changed += aliased.insert(views.back()).second;
+    }
+  }
+  return changed;
+}
+
 }  // namespace
 
 Plan fuse(const Graph& g, const Options& options) {
-  const Info info(g, options);
-  std::set<NodeId> careful;
+  std::set<NodeId> careful, aliased;
   while (true) {
+    const Info info(g, options, aliased);
     Units units(info, options, careful);
     units.grow();
     Plan plan;
@@ -103,9 +119,8 @@ Plan fuse(const Graph& g, const Options& options) {
       step_of[u] = static_cast<int>(plan.steps.size());
       plan.steps.push_back(make_step(info, unit));
       const Step& step = plan.steps.back();
-      if (options.accept && unit.block.nodes.size() > 1 && !options.accept(step.fragment, step.name).empty()) {
-        for (NodeId n : unit.block.nodes) refused += careful.insert(n).second;
-      }
+      if (options.accept && step.fragment.nodes.size() > 1 && !options.accept(step.fragment, step.name).empty())
+        refused += retreat(info, unit, careful, aliased);
     }
     if (refused > 0) continue;  // again, more carefully around these nodes
     share_fragments(plan.steps);

@@ -17,8 +17,9 @@ struct Options {
   bool elemwise = true, reduce = true, concat = true, slice = true, gather = true, transpose = true;
   int max_fusion_size = 64;  ///< nodes per block; 0 = no fusion
   int recomputation_threshold = 1;
-  /// Asked for every block of more than one operator: empty when the room below has a kernel form for the fragment, otherwise why
-  /// not. A refused block is cut into smaller ones. Called from the thread that called fuse(); may be empty.
+  /// Asked for every block of more than one operator, views counted: empty when the room below has a kernel form for the
+  /// fragment, otherwise why not. A refused block is cut into smaller ones; a single operator reads aliases in memory instead of
+  /// through its views. Called from the thread that called fuse(); may be empty.
   std::function<std::string(const Graph& fragment, const std::string& name)> accept;
 };
 

@@ -16,8 +16,8 @@ std::vector<ValueId> tensor_operands(const Node& node) {
   return out;
 }
 
-Info::Info(const Graph& graph, const Options& options) : g(graph) {
-  find_roles();
+Info::Info(const Graph& graph, const Options& options, const std::set<NodeId>& aliased) : g(graph) {
+  find_roles(aliased);
   readers.resize(g.values.size());
   exposed.assign(g.values.size(), false);
   for (ValueId v : g.outputs) exposed[root(v)] = true;
@@ -34,7 +34,7 @@ Info::Info(const Graph& graph, const Options& options) : g(graph) {
   find_inlined(options);
 }
 
-void Info::find_roles() {
+void Info::find_roles(const std::set<NodeId>& aliased) {
   const std::size_t count = g.nodes.size();
   role.assign(count, Role::unused);
   copies.assign(count, false);
@@ -71,7 +71,7 @@ void Info::find_roles() {
       continue;
     }
     role[node.id] = Role::view;
-    if (view[node.id].kind == ViewKind::reshape && !share_a_refinement(from.sizes, to.sizes))
+    if (aliased.count(node.id) != 0 || (view[node.id].kind == ViewKind::reshape && !share_a_refinement(from.sizes, to.sizes)))
       view[node.id].kind = ViewKind::other;
     // A view nobody here can follow is materialised as an alias and is a root of its own.
     if (view[node.id].kind != ViewKind::other) root_[node.results[0]] = root_[std::get<ValueId>(node.args[0])];

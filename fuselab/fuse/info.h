@@ -1,5 +1,6 @@
 // Facts about the whole graph that fusing needs again and again: who reads what through which views, what runs where.
 #pragma once
+#include <set>
 #include <string>
 #include <vector>
 
@@ -17,7 +18,8 @@ enum class Role : std::uint8_t {
 };
 
 struct Info {
-  explicit Info(const Graph& graph, const Options& options);
+  /// `aliased`: views that are not folded into the addressing of their readers.
+  explicit Info(const Graph& graph, const Options& options, const std::set<NodeId>& aliased = {});
 
   const Graph& g;
   std::vector<Role> role;                    ///< per node
@@ -38,7 +40,7 @@ struct Info {
   bool cheap(NodeId n) const;
 
  private:
-  void find_roles();
+  void find_roles(const std::set<NodeId>& aliased);
   void find_inlined(const Options& options);
   std::vector<ValueId> root_;
 };

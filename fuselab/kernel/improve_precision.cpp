@@ -1,5 +1,10 @@
 #include "fuselab/kernel/improve_precision.h"
 
+#include <variant>
+
+#include "fuselab/core/float16.h"
+#include "fuselab/ops/op.h"
+
 namespace fuselab::kernel {
 namespace {
 
@@ -19,7 +24,8 @@ class Pass {
         visit_store(s);
       else
         visit_value(i, s);
-      if (s.result && is_low_precision(s.type) && low_[i] < 0 && rounds(s)) {
+      const bool rounded_constant = s.kind == StmtKind::constant && created(s);
+      if (s.result && is_low_precision(s.type) && low_[i] < 0 && !rounded_constant && rounds(s)) {
         inner_[i] = wide_[i];
         low_[i] = emit_cast(wide_[i], s.type, s), wide_[i] = -1;
       }
@@ -28,8 +34,14 @@ class Pass {
   }
 
  private:
+  /// A tensor made from nothing is stored data: it holds values of its dtype, whether it ever reaches memory or not.
+  static bool created(const Stmt& s) {
+    const ops::Op* op = s.result ? ops::find(s.node_op) : nullptr;
+    return op != nullptr && op->kind == ops::Kind::create;
+  }
+
   bool rounds(const Stmt& s) const {
-    if (options_.eager) return true;
+    if (options_.eager || created(s)) return true;
     if (s.node_op == "sum" || s.node_op == "mean" || s.node_op == "prod") return false;
     return options_.keep_all || options_.keep.count(s.node_op) != 0;
   }
@@ -99,6 +111,8 @@ class Pass {
     }
     for (int& a : t.args) a = wide(a, s);
     t.type = compute_type(s.type);
+    if (s.kind == StmtKind::constant && is_low_precision(s.type) && created(s))
+      t.value = round_to(s.type, std::visit([](auto x) { return static_cast<double>(x); }, s.value));
     wide_[i] = emit(t);
   }
 

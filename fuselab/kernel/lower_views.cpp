@@ -153,8 +153,8 @@ std::vector<Index> through_view(const Graph& g, const Node& n, const std::vector
     Expr start = has_attr(n, "start") ? expr_attr(n, "start") : Expr(0);
     const Expr step = has_attr(n, "step") ? expr_attr(n, "step") : Expr(1);
     const Expr& size = from.sizes[dim];
-    if (start.is_const() && start.value() < 0)
-      start = size.is_const() ? Expr(std::max<std::int64_t>(0, start.value() + size.value())) : start + size;
+    // Counted from the end and cut at the beginning, as infer() does; a start beyond the end leaves nothing to read.
+    if (start.is_const() && start.value() < 0) start = max(start + size, Expr(0));
     if (start.is_const() && size.is_const()) start = std::min(start.value(), size.value());
     out[dim] = index[dim].times(step);
     out[dim].offset = out[dim].offset + start;

@@ -1,4 +1,6 @@
 // Rows: elementary functions. Their accuracy is the kernel primitive's (docs/precision.md).
+#include <numbers>
+
 #include "fuselab/ops/rows.h"
 
 namespace fuselab::ops {
@@ -69,14 +71,18 @@ void add_math(std::vector<Op>& t) {
       .names("Reciprocal", "Reciprocal", "Reciprocal")
       .doc("1 / x, correctly rounded.", t);
   function("sin", [](D a, A) { return std::sin(a[0]); })
+      .period(2 * std::numbers::pi)
       .special("0 -> 0; -0 -> -0; inf -> nan; -inf -> nan; nan -> nan")
       .names("Sin", "Sin", "Sin")
       .doc("Sine of an angle in radians.", t);
   function("cos", [](D a, A) { return std::cos(a[0]); })
+      .period(2 * std::numbers::pi)
       .special("0 -> 1; -0 -> 1; inf -> nan; -inf -> nan; nan -> nan")
       .names("Cos", "Cos", "Cos")
       .doc("Cosine of an angle in radians.", t);
   function("tan", [](D a, A) { return std::tan(a[0]); })
+      .monotone()
+      .period(std::numbers::pi)
       .special("0 -> 0; -0 -> -0; inf -> nan; -inf -> nan; nan -> nan")
       .names("Tan", "Tan", "Tan")
       .doc("Tangent of an angle in radians.", t);

@@ -130,6 +130,10 @@ Row&& Row::monotone() && {
   op_.monotone = true;
   return std::move(*this);
 }
+Row&& Row::period(double length) && {
+  op_.period = length;
+  return std::move(*this);
+}
 Row&& Row::decides() && {
   op_.decides = true;
   return std::move(*this);

@@ -55,6 +55,7 @@ class Row {
   Row&& strides(StrideRule rule) &&;
   Row&& ulp(double budget) &&;
   Row&& monotone() &&;
+  Row&& period(double length) &&;
   Row&& decides() &&;
   Row&& no_low_precision() &&;
   Row&& aten(const std::string& overloads) &&;

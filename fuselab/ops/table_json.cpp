@@ -158,6 +158,7 @@ std::string table_json() {
     row["lower_bool"] = op.lower_bool;
     row["ulp"] = op.ulp;
     row["monotone"] = op.monotone;
+    row["period"] = op.period;
     row["decides"] = op.decides;
     row["low_precision_meaning"] = op.low_precision_meaning;
     row["special"] = Json::array();

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <utility>
 
 #include "fuselab/core/error.h"
 #include "fuselab/core/tensor.h"
@@ -72,7 +73,9 @@ std::vector<Source> sources(const Node& node, const std::vector<Argument>& args,
 /// Evaluates a formula over the box of its arguments' intervals.
 class Evaluation {
  public:
-  Evaluation(const ops::Op& op, const Attrs& attrs, std::size_t count) : op_(op), attrs_(attrs), count_(count) {}
+  /// `thresholds`: numbers that decide about the formula's branch.
+  Evaluation(const ops::Op& op, const Attrs& attrs, std::size_t count, std::vector<double> thresholds)
+      : op_(op), attrs_(attrs), count_(count), thresholds_(std::move(thresholds)) {}
 
   std::array<Ball, kMaxArgs> args;
   std::array<bool, kMaxArgs> ends_only{};
@@ -95,6 +98,7 @@ class Evaluation {
       lo = hi = call(x);
       return;
     }
+    if (op_.period > 0 && !within_a_period(lo, hi)) return;
     low_ = kInfinity;
     high_ = -kInfinity;
     margin_ = 0;
@@ -177,16 +181,15 @@ class Evaluation {
       take(call(x));
       x[open[j]] = b.lo;
     }
+    if (!op_.monotone) sample_branches(x, open, n);
     if (op_.monotone || n > 3) {
-      for (std::size_t corner = 0; corner < (std::size_t{1} << n); ++corner) {
-        for (std::size_t j = 0; j < n; ++j) x[open[j]] = corner >> j & 1 ? args[open[j]].hi : args[open[j]].lo;
-        take(call(x));
-      }
+      sample_corners(x, open, n);
       return;
     }
     // A grid over the open arguments: wide intervals of a single one are sampled more finely (a period of sin).
     const Ball& first = args[open[0]];
-    const bool wide = n == 1 && first.hi - first.lo > 1e-3 * std::max(1.0, std::fabs(first.lo));
+    const double scale = op_.period > 0 ? op_.period : std::max(1.0, std::fabs(first.lo));
+    const bool wide = n == 1 && first.hi - first.lo > 1e-3 * scale;
     std::array<std::size_t, kMaxArgs> points{};
     std::size_t total = 1;
     for (std::size_t j = 0; j < n; ++j) total *= points[j] = ends_only[open[j]] ? 2 : wide ? 33 : 3;
@@ -220,9 +223,59 @@ class Evaluation {
     if (margin_ < 8 * ulp_of(DType::f64, std::max(std::fabs(low_), std::fabs(high_)))) margin_ = 0;
   }
 
+  /// A periodic function takes all its values in one period: samples further apart than that would say nothing. Returns false
+  /// when a pole lies in the interval, so that any value is possible.
+  bool within_a_period(double& lo, double& hi) {
+    Ball& b = args[0];
+    if (!std::isfinite(b.lo) || !std::isfinite(b.hi)) return true;
+    if (!op_.monotone) {
+      b.hi = std::min(b.hi, b.lo + op_.period);
+      return true;
+    }
+    std::array<double, kMaxArgs> x;
+    x[0] = b.lo;
+    const double first = call(x);
+    x[0] = b.hi;
+    if (b.hi - b.lo < op_.period && first <= call(x)) return true;
+    lo = -kInfinity;
+    hi = kInfinity;
+    return false;
+  }
+  void sample_corners(std::array<double, kMaxArgs>& x, const std::array<std::size_t, kMaxArgs>& open, std::size_t n,
+                      std::size_t held = kMaxArgs) {
+    for (std::size_t corner = 0; corner < (std::size_t{1} << n); ++corner) {
+      for (std::size_t j = 0; j < n; ++j) {
+        if (j != held) x[open[j]] = corner >> j & 1 ? args[open[j]].hi : args[open[j]].lo;
+      }
+      take(call(x));
+    }
+  }
+  /// A branch between two thresholds may lie between all points of a grid (the gradient of hardsigmoid is 0 but for [-3, 3]): at
+  /// each threshold, just before and just behind it. And at the values themselves, where they lie in the box.
+  void sample_branches(std::array<double, kMaxArgs>& x, const std::array<std::size_t, kMaxArgs>& open, std::size_t n) {
+    for (std::size_t j = 0; j < n; ++j) {
+      const Ball& b = args[open[j]];
+      for (const double threshold : thresholds_) {
+        if (ends_only[open[j]] || threshold < b.lo || threshold > b.hi) continue;
+        for (const double p : {std::nextafter(threshold, b.lo), threshold, std::nextafter(threshold, b.hi)}) {
+          x[open[j]] = p;
+          sample_corners(x, open, n, j);
+        }
+      }
+    }
+    bool inside = true;
+    for (std::size_t j = 0; j < n; ++j) {
+      const Ball& b = args[open[j]];
+      inside = inside && b.lo <= b.v && b.v <= b.hi;
+      x[open[j]] = b.v;
+    }
+    if (inside) take(call(x));
+  }
+
   const ops::Op& op_;
   const Attrs& attrs_;
   std::size_t count_;
+  std::vector<double> thresholds_;
   double low_ = 0, high_ = 0, margin_ = 0;
   int nans_ = 0, numbers_ = 0;
   bool minus_zero_ = false, plus_zero_ = false;
@@ -237,6 +290,42 @@ Ball element(const Source& s, std::int64_t i, DType compute, bool& flagged) {
   return b;
 }
 
+void collect_thresholds(const ops::RecipeNode& node, std::vector<double>& out) {
+  using Kind = ops::RecipeNode::Kind;
+  const bool compares =
+      node.kind == Kind::binary && (node.word[0] == '<' || node.word[0] == '>' || node.word == "==" || node.word == "!=");
+  for (const ops::RecipeNode& a : node.args) {
+    const bool minus = a.kind == Kind::unary && a.word == "-" && a.args[0].kind == Kind::number;
+    const ops::RecipeNode& number = minus ? a.args[0] : a;
+    if (compares && number.kind == Kind::number) out.push_back(minus ? -number.number : number.number);
+    collect_thresholds(a, out);
+  }
+}
+
+/// What `ops::instantiate` wants to know of the arguments.
+std::vector<ops::ArgState> states_of(const std::vector<Argument>& args) {
+  std::vector<ops::ArgState> states;
+  for (const Argument& a : args) {
+    ops::ArgState state;
+    state.present = a.present();
+    if (a.number) state.literal = *a.number;
+    states.push_back(state);
+  }
+  return states;
+}
+
+/// 0 and the numbers with which the operator's recipe compares.
+std::vector<double> thresholds_of(const ops::Op& op, const std::vector<Argument>& args, const Attrs& attrs, DType compute) {
+  std::vector<double> out;
+  if (op.monotone) return out;
+  out.push_back(0);  // poles and signs
+  if (op.lower.empty()) return out;
+  const ops::Recipe recipe = ops::instantiate(op, states_of(args), attrs, compute);
+  for (const ops::RecipeStatement& s : recipe.statements) collect_thresholds(s.value, out);
+  for (const ops::RecipeNode& r : recipe.results) collect_thresholds(r, out);
+  return out;
+}
+
 /// The rounding a composite's recipe makes of itself, beyond its ULP budget where it cancels (batch_norm near 0, gelu's tail).
 class OwnRounding {
  public:
@@ -244,15 +333,8 @@ class OwnRounding {
               DType compute)
       : op_(*node.op), in_(in), compute_(compute) {
     if (op_.ulp <= 0.5 || op_.lower.empty()) return;
-    std::vector<ops::ArgState> states;
-    for (const Argument& a : args) {
-      ops::ArgState state;
-      state.present = a.present();
-      if (a.number) state.literal = *a.number;
-      states.push_back(state);
-      given_.push_back(a.present());
-    }
-    recipe_ = ops::instantiate(op_, states, attrs, compute);
+    for (const Argument& a : args) given_.push_back(a.present());
+    recipe_ = ops::instantiate(op_, states_of(args), attrs, compute);
     bool nested = !recipe_.statements.empty();
     for (const ops::RecipeNode& r : recipe_.results) {
       for (const ops::RecipeNode& a : r.args) nested = nested || !a.args.empty();
@@ -391,7 +473,7 @@ std::vector<Array> run_pointwise(const Graph& g, const Node& node, const std::ve
   // trunc(a / b) truncates a rounded quotient: just below an integer it may be that integer.
   const bool inner_decision = op.lower.starts_with("trunc(") && op.lower.find('/') != std::string::npos;
   Builder out(type.dtype, sizes, count);
-  Evaluation eval(op, attrs, in.size());
+  Evaluation eval(op, attrs, in.size(), thresholds_of(op, args, attrs, compute));
   for (std::size_t k = 0; k < in.size(); ++k) eval.ends_only[k] = in[k].ends_only;
   OwnRounding own_rounding(node, args, in, attrs, compute);
   std::array<bool, kMaxArgs> flags{};

@@ -276,9 +276,8 @@ class Batch {
     }
     if (std::isnan(value) || std::isnan(centre)) return e.lo == e.hi ? Ball{value, centre, centre} : Ball{value, e.lo, e.hi};
     if (e.lo == e.hi && std::isinf(e.lo)) return {value, e.lo, e.lo};
-    const auto shifted = [&](double end) {
-      return std::isinf(end) ? end : std::isfinite(e.v) ? centre + share * (end - e.v) : centre;
-    };
+    if (!std::isfinite(e.v)) return {value, e.lo, e.hi};  // an overflow that the ends leave open: nothing to move them by
+    const auto shifted = [&](double end) { return std::isinf(end) ? end : centre + share * (end - e.v); };
     return {value, shifted(e.lo), shifted(e.hi)};
   }
 

@@ -459,6 +459,25 @@ TEST(FusePlan, ARefusedBlockIsCutUntilItIsAccepted) {
   for (const Step& step : p.plan.steps) EXPECT_EQ(step.fragment.nodes.size(), 2u);
 }
 
+TEST(FusePlan, ViewsWithoutAKernelFormBecomeAliases) {
+  Options options;
+  options.accept = [](const Graph& fragment, const std::string&) {
+    return fragment.nodes.size() > 1 ? std::string("no views for this test") : std::string();
+  };
+  const Planned p = plan_of(R"(graph g(x: f32[4, 6]) {
+    a = permute(x, dims=[1, 0])
+    b = slice(a, dim=0, start=1)
+    y = exp(b)
+    return y
+  })",
+                            options);
+  EXPECT_EQ(p.kernels(), 1);
+  ASSERT_EQ(p.plan.steps.size(), 3u);  // two aliases, then exp of the second
+  EXPECT_EQ(p.plan.steps[0].kind, Step::Kind::view);
+  EXPECT_EQ(p.plan.steps[1].kind, Step::Kind::view);
+  EXPECT_EQ(p.plan.steps[2].fragment.nodes.size(), 1u);
+}
+
 TEST(FusePlan, EmptyAndScalarGraphs) {
   EXPECT_EQ(plan_of("graph g(x: f32[3]) {\n return x\n}").plan.steps.size(), 0u);
   EXPECT_EQ(plan_of("graph g(x: f32[]) {\n a = exp(x)\n b = add(a, 1.0)\n return b\n}").kernels(), 1);

@@ -61,6 +61,72 @@ graph g(in26: bf16[A, 16], in27: bf16[A, 2], in28: bf16[A, 2], v21: bf16[A, 16])
   y = group_norm_backward_input(v21, in26, in27, in28, num_groups=2)
   return y
 })"},
+    // A tensor made from nothing holds values of its dtype, inside a block too.
+    {"ConstantOfABlock", 20419, {{"A", 1}}, R"(
+graph g(in10: f32[1], in11: f32[1], v7: f32[A, 1]) {
+  c = full(dtype=bf16, shape=[A, 1], value=0.1)
+  y = batch_norm_backward_weight(v7, c, in10, in11)
+  return y
+})"},
+    // Views that no addressing can say together.
+    {"SliceOfAReshape", 20406, {{"A", 2}, {"B", 3}}, R"(
+graph g(in1: f32[A, B, 1]) {
+  a = reshape(in1, shape=[A*B, 1])
+  b = slice(a, start=-3)
+  y = tan(b)
+  return y
+})"},
+    {"ReshapeOfNothing", 20292, {}, R"(
+graph g(v6: f64[1, 0, 1]) {
+  a = reshape(v6, shape=[1, 1, 0, 1])
+  b = prod(a, dims=[1, 2, 3])
+  y = isinf(b)
+  return y
+})"},
+    // A slice that starts before the beginning.
+    {"SliceOfAShortDimension", 1, {{"A", 2}}, R"(
+graph g(x: f32[A]) {
+  a = slice(x, start=-3)
+  y = tan(a)
+  return y
+})"},
+    // The bound: alpha * other is not rounded, neither by eager nor here.
+    {"AlphaTimesOther", 20391, {{"A", 1}, {"D", 7}}, R"(
+graph g(in0: f64[A, 1, 7, D], in1: i16[A, 1, 7, D]{14*max(1, D), 14*max(1, D), 2*max(1, D), 2}) {
+  y = sub(in1, in0, alpha=-1.5)
+  return y
+})"},
+    // The bound: an overflow that only one end of the interval shows.
+    {"PerhapsInfinite", 20102, {}, R"(
+graph g(in36: f32[1, 1, 1, 1, 1], in37: f32[1, 1, 1, 1, 1], v4: bool[1, 1, 1, 1]) {
+  a = acos(v4)
+  b = tan(a)
+  c = expand(b, shape=[1, 1, 1, 1, 1])
+  d = expm1(c)
+  y = rms_norm_backward_weight(d, in36, in37, normalized_shape=[1, 1, 1, 1])
+  return y
+})"},
+    // The bound: a branch between two thresholds, both ends of the interval outside of it.
+    {"BranchInsideTheInterval", 20385, {{"A", 0}, {"C", 1}}, R"(
+graph g(A: size, in28: f32[C, 1], v2: i64[1, 1, C, 1], v39: f32[1, 1, 1, 1]) {
+  a = sin(v2)
+  b = expand(a, shape=[3, 1, C, 7])
+  c = argmin(b)
+  d = logaddexp(c, a)
+  e = cosh(d)
+  f = hardsigmoid_backward(in28, e)
+  y = logical_xor(f, v39)
+  return y
+})"},
+    // The bound: an interval of many periods.
+    {"ManyPeriods", 20502, {}, R"(
+graph g(in0: f32[1000], in1: bool[1000]) {
+  a = lerp(in0, in1, in0)
+  b = log_softmax_backward(a, in0, dim=-1)
+  c = square(b)
+  y = cos(c)
+  return y
+})"},
 };
 
 class FoundGraph : public ::testing::TestWithParam<Found> {};
@@ -102,6 +168,18 @@ TEST(SizesAtRunTime, SelectOutsideIsAnError) {
   EXPECT_EQ(error_code(first, {Tensor(DType::f32, {1, 3})}), "");
   EXPECT_EQ(error_code(second_last, {Tensor(DType::f32, {1, 3})}), "call.shape");
   EXPECT_EQ(error_code(second_last, {Tensor(DType::f32, {2, 3})}), "");
+}
+
+// PyTorch: x[-3:] of two elements are both.
+TEST(SizesAtRunTime, SliceStartsNoEarlierThanTheFirst) {
+  const char* const text = "graph g(x: f32[B]) {\n  y = slice(x, start=-3)\n  z = neg(y)\n  return z\n}";
+  Tensor x(DType::f32, {2});
+  x.set(0, 5);
+  x.set(1, 7);
+  const Tensor z = runtime::CompiledGraph(parse_graph(text), {})({x}).at(0);
+  ASSERT_EQ(z.numel(), 2);
+  EXPECT_EQ(z.get(0), -5);
+  EXPECT_EQ(z.get(1), -7);
 }
 
 TEST(SizesAtRunTime, ExtremeOfNothingIsAnError) {

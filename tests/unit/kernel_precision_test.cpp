@@ -53,6 +53,18 @@ TEST(ImprovePrecision, R5_MovesUntouched) {  // P-16
   EXPECT_EQ(count(t, "f32"), 0) << t;
 }
 
+// torch.full([1], 0.1, dtype=torch.bfloat16).item() is 0.10009765625, torch.full([1], 2049, dtype=torch.float16).item() 2048.
+TEST(ImprovePrecision, R4_ACreatedTensorHoldsValuesOfItsDtype) {
+  const std::string t = ir("x: f32[8]) { c = full(dtype=bf16, shape=[8], value=0.1) b = mul(x, c) return b }");
+  EXPECT_NE(t.find("const 0.10009765625: f32"), std::string::npos) << t;
+  EXPECT_NE(ir("x: f32[8]) { c = full(dtype=f16, shape=[8], value=2049) b = mul(x, c) return b }").find("const 2048"),
+            std::string::npos);
+  // A number beside a tensor is no tensor: it enters in the compute type (R8).
+  EXPECT_NE(ir("x: bf16[8]) { b = mul(x, 0.1) return b }").find("const 0.1: f32"), std::string::npos);
+  const std::string steps = ir("x: f32[8]) { c = iota(size=8, start=0.1, step=0.3, dtype=bf16) b = mul(x, c) return b }");
+  EXPECT_EQ(count(steps, ": bf16"), 1) << steps;
+}
+
 TEST(ImprovePrecision, R2_UserCastsStay) {
   const std::string t = ir("x: f32[64]) { a = cast(x, dtype=bf16) b = cast(a, dtype=f32) c = mul(b, 3.0) return c }");
   EXPECT_EQ(count(t, "bf16"), 1) << t;
