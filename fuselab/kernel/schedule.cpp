@@ -40,6 +40,7 @@ class Scheduler {
     find_stages();
     choose_kept();
     choose_streams();
+    choose_tiles();
     find_costs();
     return std::move(s_);
   }
@@ -172,6 +173,29 @@ class Scheduler {
     for (std::size_t i = 0; i < k().stmts.size(); ++i)
       if (k().stmts[i].kind == StmtKind::store && s_.inner[i] && elements.value() > kStreamBytes / size_of(k().stmts[i].type))
         s_.stream[i] = true;
+  }
+
+  /// The row axis along which a load that is strided along the lanes is contiguous, and the loads for which that holds.
+  void choose_tiles() {
+    s_.tiled.assign(k().stmts.size(), false);
+    if (s_.form != Form::element || s_.vector_axes.size() != 1 || short_axis(s_.vector_axes[0])) return;
+    int row_cost = 0;  // the rows' own values are computed again for every tile
+    for (std::size_t i = 0; i < k().stmts.size(); ++i)
+      if (!s_.inner[i]) row_cost += statement_cost(k().stmts[i]);
+    if (row_cost > kDear) return;
+    for (std::size_t i = 0; i < k().stmts.size(); ++i) {
+      const Stmt& st = k().stmts[i];
+      const Expr along_lanes = st.index.coefficient(s_.vector_axes[0]);
+      if (st.kind != StmtKind::load || along_lanes.is(0) || along_lanes.is(1)) continue;
+      for (const int a : s_.row_axes)
+        if (s_.tile_axis < 0 && st.index.coefficient(a).is(1) && !short_axis(a)) s_.tile_axis = a;
+      s_.tiled[i] = s_.tile_axis >= 0 && st.index.coefficient(s_.tile_axis).is(1);
+    }
+  }
+
+  bool short_axis(int a) {
+    const Expr& extent = k().axes[static_cast<std::size_t>(a)].extent;
+    return extent.is_const() && extent.value() < kLanes / 2;
   }
 
   void find_costs() {

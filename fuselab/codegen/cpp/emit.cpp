@@ -23,9 +23,14 @@ class Emitter {
     lanes_ = Expr(1);
     for (int a : s_.vector_axes) lanes_ = lanes_ * k_.axes[static_cast<std::size_t>(a)].extent;
     rows_ = Expr(1);
-    for (int a : s_.row_axes) rows_ = rows_ * k_.axes[static_cast<std::size_t>(a)].extent;
-    if (s_.form == Form::element)
-      tiles_ = lanes_.is_const() && lanes_.value() <= 2 * kTile ? Expr(1) : floordiv(lanes_ + Expr(kTile - 1), kTile);
+    for (int a : s_.row_axes) {
+      const Expr& extent = k_.axes[static_cast<std::size_t>(a)].extent;
+      rows_ = rows_ * (a == s_.tile_axis ? floordiv(extent + Expr(kLanes - 1), kLanes) : extent);
+    }
+    if (s_.form == Form::element) {
+      if (s_.tile_axis >= 0) tile_ /= kLanes;
+      tiles_ = lanes_.is_const() && lanes_.value() <= 2 * tile_ ? Expr(1) : floordiv(lanes_ + Expr(tile_ - 1), tile_);
+    }
     const int per_unit = kLanes * (stages_.blocked() ? kColumnVectors : 1);
     if (s_.form == Form::columns) tiles_ = floordiv(lanes_ + Expr(per_unit - 1), per_unit);
   }
@@ -65,7 +70,8 @@ class Emitter {
     const bool split = stages_.split();
     std::int64_t cycles = 0;
     for (int c : s_.cost) cycles += c;
-    Expr steps = s_.form == Form::element ? floordiv(min(lanes_, kTile) + Expr(kLanes - 1), kLanes) : Expr(1);
+    Expr steps = s_.form == Form::element ? floordiv(min(lanes_, tile_) + Expr(kLanes - 1), kLanes) : Expr(1);
+    if (s_.tile_axis >= 0) steps = steps * Expr(kLanes);
     if (s_.form != Form::element)
       for (const kernel::Axis& a : k_.axes)
         if (a.role == kernel::Role::inner) steps = steps * a.extent;
@@ -98,7 +104,9 @@ class Emitter {
       split();
     } else {
       w_.open("for (i64 unit = begin; unit < end_unit; ++unit)");
-      if (s_.form == Form::element)
+      if (s_.tile_axis >= 0)
+        tiled();
+      else if (s_.form == Form::element)
         element();
       else
         reducing();
@@ -140,9 +148,7 @@ class Emitter {
     values_.row_pointers();
     for (std::size_t i = 0; i < k_.stmts.size(); ++i)
       if (!s_.inner[i]) values_.statement(static_cast<int>(i), true);
-    const bool tiled = !tiles_.is(1);
-    w_.line(tiled ? fmt::format("const i64 first = tile * {0}, last = first + {0} < ({1}) ? first + {0} : ({1});", kTile, n)
-                  : fmt::format("const i64 first = 0, last = {};", n));
+    lane_range(n);
     w_.line("i64 e = first;");
     const bool never_whole = lanes_.is_const() && lanes_.value() < kLanes;
     if (!never_whole) {
@@ -156,6 +162,62 @@ class Emitter {
     w_.line("const i32 m = (i32)(last - e);");
     for (std::size_t i = 0; i < k_.stmts.size(); ++i)
       if (s_.inner[i]) values_.statement(static_cast<int>(i), false);
+    w_.close();
+  }
+
+  /// The part of the vector axis that belongs to the unit.
+  void lane_range(const std::string& n) {
+    w_.line(tiles_.is(1)
+                ? fmt::format("const i64 first = 0, last = {};", n)
+                : fmt::format("const i64 first = tile * {0}, last = first + {0} < ({1}) ? first + {0} : ({1});", tile_, n));
+  }
+
+  /// 16 rows at a time, and along them 16 lanes at a time: first the tiles, then the rows one after the other.
+  void tiled() {
+    const auto& axis = k_.axes[static_cast<std::size_t>(s_.tile_axis)];
+    // Neighbouring units read neighbouring memory: the tiled axis runs fastest, then the other rows, then the lanes.
+    const std::string strips = Values::size(floordiv(axis.extent + Expr(kLanes - 1), kLanes));
+    Expr other_rows = 1;
+    std::vector<int> others;
+    for (int a : s_.row_axes)
+      if (a != s_.tile_axis) {
+        others.push_back(a);
+        other_rows = other_rows * k_.axes[static_cast<std::size_t>(a)].extent;
+      }
+    w_.line(fmt::format("const i64 strip = unit % ({0}), row = unit / ({0}) % ({1}), tile = unit / ({0}) / ({1});", strips,
+                        Values::size(other_rows)));
+    w_.line("(void)row; (void)tile;");
+    if (!others.empty()) values_.coordinates(others, "row");
+    w_.line(fmt::format("const i64 top = strip * 16;"));
+    w_.line(fmt::format("const i32 rows = ({0}) - top < 16 ? (i32)(({0}) - top) : 16;", Values::size(axis.extent)));
+    for (std::size_t i = 0; i < k_.stmts.size(); ++i)
+      if (s_.tiled[i]) w_.line(fmt::format("{} {}_t[16];", memory_vector(k_.stmts[i].type), values_.var(static_cast<int>(i))));
+    const bool exact = lanes_.is_const() && lanes_.value() % kLanes == 0;
+    lane_range(Values::size(lanes_));
+    w_.line("i64 e = first;");
+    w_.open("for (; e + 16 <= last; e += 16)");
+    tile(axis.name, true);
+    w_.close();
+    if (exact) return;
+    values_.forget_pointers();
+    w_.open("if (e < last)");
+    w_.line("const i32 m = (i32)(last - e);");
+    tile(axis.name, false);
+    w_.close();
+  }
+
+  void tile(const std::string& axis, bool whole) {
+    w_.open("");
+    w_.line(fmt::format("const i64 {} = top;", axis));
+    for (std::size_t i = 0; i < k_.stmts.size(); ++i)
+      if (s_.tiled[i]) values_.load_tile(static_cast<int>(i), Values::active(whole));
+    w_.close();
+    w_.open("for (i32 k = 0; k < rows; ++k)");
+    w_.line(fmt::format("const i64 {} = top + k;", axis));
+    values_.row_pointers();
+    for (const bool inner : {false, true})
+      for (std::size_t i = 0; i < k_.stmts.size(); ++i)
+        if (s_.inner[i] == inner) values_.statement(static_cast<int>(i), whole || !inner);
     w_.close();
   }
 
@@ -215,6 +277,7 @@ class Emitter {
   Values values_;
   Stages stages_;
   Expr lanes_, rows_, tiles_ = 1;
+  std::int64_t tile_ = kTile;  ///< elements of the vector axis in one unit
 };
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <array>
 #include <string_view>
 
+#include "fuselab/codegen/cpp/tile_text.h"
 #include "fuselab/core/error.h"
 
 namespace fuselab::codegen::cpp {
@@ -100,6 +101,7 @@ template <typename V, typename T> FL_INLINE void fl_store_strided(T* p, i64 stri
   for (i32 l = 0; l < m; ++l) p[l * stride] = v[l];
 }
 )"},
+    Helper{"tile", kTileText},
     Helper{"f16", R"(// The barrier keeps the optimiser from moving arithmetic to f16, which these machines do lane by lane.
 FL_INLINE f32x16 fl_f32_from_f16(f16x16 v) {
   f32x16 r = __builtin_convertvector(v, f32x16);

@@ -121,12 +121,26 @@ std::string Values::lane_offset(const Index& index) const {
   return out;
 }
 
+void Values::load_tile(int i, const std::string& lanes) {
+  const Stmt& st = k_.stmts[static_cast<std::size_t>(i)];
+  const std::string mv = memory_vector(st.type), mt = memory_type(st.type);
+  const std::string stride = size(st.index.coefficient(s_.vector_axes.back()));
+  needs_.helpers.insert("tile");
+  w_.line(fmt::format("fl_load_tile<{0}, {1}>((const {1}*)bufs[{2}] + ({3}) + e * ({4}), {4}, {5}, rows, {6}_t);", mv, mt,
+                      st.buffer, offset(st.index, true), stride, lanes, var(i)));
+}
+
 void Values::load(int i, bool whole) {
   const Stmt& st = k_.stmts[static_cast<std::size_t>(i)];
   const std::string p = pointer(i), off = offset(st.index, false), mv = memory_vector(st.type), mt = memory_type(st.type);
   const std::string n = active(whole);
   Expr stride;
   std::string v;
+  if (s_.tiled[static_cast<std::size_t>(i)]) {
+    v = is_bool(st.type) ? fmt::format("__builtin_convertvector({}_t[k] != 0, i32x16)", var(i)) : var(i) + "_t[k]";
+    w_.line(fmt::format("const {} {} = {};", vector_type(st.type), var(i), v));
+    return;
+  }
   switch (mode(st.index, stride)) {
     case Mode::splat:
       v = is_bool(st.type) ? fmt::format("(i32x16)({}[{}] != 0 ? -1 : 0)", p, off) : fmt::format("({})({}[{}])", mv, p, off);

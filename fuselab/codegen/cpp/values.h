@@ -28,6 +28,8 @@ class Values {
   void coordinates(const std::vector<int>& axes, const std::string& linear);
   /// One statement. `whole`: all 16 lanes count.
   void statement(int i, bool whole);
+  /// Reads a tiled load's tile into `<var>_t`: in scope are the row axes at the tile's first row, `e`, `m` and `rows`.
+  void load_tile(int i, const std::string& lanes);
   /// The number of lanes as text.
   static std::string active(bool whole) { return whole ? "16" : "m"; }
   bool along_lanes(const kernel::Index& index) const;
