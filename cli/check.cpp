@@ -6,7 +6,9 @@
 #include <set>
 
 #include "cli/common.h"
+#include "cli/inner_values.h"
 #include "cli/launch.h"
+#include "cli/npy.h"
 #include "fuselab/core/error.h"
 #include "fuselab/graph/text.h"
 #include "fuselab/numerics/verdict.h"
@@ -16,15 +18,15 @@ namespace fuselab::cli {
 namespace {
 
 struct Args {
-  std::string file;
+  std::string file, out;
   std::vector<std::string> inputs, sizes;
   std::uint64_t seed = 0;
-  bool json = false;
+  bool json = false, values = false;
   CompileOptions compile;
 };
 
 void check(const Args& args) {
-  const Graph g = load_graph(args.file);
+  const Graph g = args.values ? with_every_value(load_graph(args.file)) : load_graph(args.file);
   runtime::Options options = args.compile.runtime_options();
   Symbols symbols = parse_sizes(args.sizes);
   const std::vector<Tensor> inputs = make_inputs(g, args.inputs, symbols, args.seed, true);
@@ -67,6 +69,10 @@ void check(const Args& args) {
     if (!verdict.passed) failed.push_back(name);
   }
   lines.push_back(numerics::summary_line(failed));
+  std::vector<nlohmann::ordered_json> values;
+  if (args.values) values = value_rows(g, inputs, actual);
+  for (std::size_t i = 0; i < actual.size() && !args.out.empty(); ++i)
+    write_npy(args.out + "/" + g.values[g.outputs[i]].name + ".npy", actual[i]);
 
   // Each kernel alone, over poisoned outputs: what the graph's results cannot show.
   std::vector<KernelCheck> kernels;
@@ -84,14 +90,13 @@ void check(const Args& args) {
     nlohmann::ordered_json rows = nlohmann::ordered_json::array();
     for (const KernelCheck& k : kernels)
       rows.push_back({{"name", k.kernel}, {"passed", k.passed()}, {"failed", k.failed}, {"lines", k.lines}});
-    print_json({{"graph", g.name},
-                {"seed", args.seed},
-                {"passed", failed.empty() && bad_kernels == 0},
-                {"failed", failed},
-                {"lines", lines},
-                {"kernels", rows}});
+    nlohmann::ordered_json document = {{"graph", g.name},  {"seed", args.seed}, {"passed", failed.empty() && bad_kernels == 0},
+                                       {"failed", failed}, {"lines", lines},    {"kernels", rows}};
+    if (args.values) document["values"] = values;
+    print_json(document);
     return;
   }
+  for (const auto& row : values) std::cout << value_line(row) << "\n";
   for (const std::string& line : lines) std::cout << line << "\n";
   for (const KernelCheck& k : kernels) {
     std::cout << "kernel " << k.kernel << (k.passed() ? ": passed\n" : ": FAILED\n");
@@ -112,11 +117,15 @@ void add_check(CLI::App& app) {
   command->add_option("--input", args->inputs, "NAME=FILE.npy or NAME=random; inputs not named are random");
   command->add_option("--size", args->sizes, "NAME=NUMBER: the value of a symbolic size");
   command->add_option("--seed", args->seed, "seed of random inputs (default 0)");
+  command->add_flag("--values", args->values,
+                    "every inner value becomes a result: shows where a NaN, an infinity or an error comes up first");
+  command->add_option("--out", args->out, "folder for the fused results, one .npy each");
   command->add_flag("--json", args->json, "as JSON");
   args->compile.add_to(*command);
   command->footer(
       "Exit 1 when a result is outside its error bound, or an element is not written.\n"
-      "Examples:\n  fuselab check softmax.graph\n  fuselab check ffn.graph --size B=7 --seed 3 --json");
+      "Examples:\n  fuselab check softmax.graph\n  fuselab check ffn.graph --size B=7 --seed 3 --json\n"
+      "  fuselab check softmax.graph --input x=x.npy --values --out values");
   command->callback([args] { check(*args); });
 }
 

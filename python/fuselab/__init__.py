@@ -23,7 +23,7 @@ __all__ = [
 
 
 def harness_stats():
-    """Counts of this process: graphs, kernels, fallbacks and their reasons (PyTorch backend)."""
+    """Counts of this process: graphs, kernels, recompiles, fallbacks and their reasons, notes on sizes (PyTorch backend)."""
     stats = sys.modules.get("fuselab.torch.stats")
     if stats:
         return stats.harness_stats()

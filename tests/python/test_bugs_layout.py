@@ -1,4 +1,5 @@
 """Public bug reports: layout, aliasing, shapes (cases 62-70)."""
+import collections
 import copy
 import warnings
 
@@ -105,11 +106,37 @@ def test_case_68_pytorch_168279_122294_sizes_zero_and_one():
     """Example sizes 0 and 1: other sizes come out right afterwards, and recompilations are counted."""
     torch._dynamo.reset()
     f = torch.compile(lambda x: (x * 2).sum(-1), backend="fuselab", dynamic=True)
-    before = fuselab.harness_stats()["graphs"]
+    before = fuselab.harness_stats()
     for n in (1, 0, *SIZES, 1, 0):
         x = torch.arange(2.0 * n).reshape(2, n)
         assert torch.equal(f(x), (x * 2).sum(-1)), n
-    assert 1 <= fuselab.harness_stats()["graphs"] - before <= 3  # one for 0, one for 1, one for the rest
+    after = fuselab.harness_stats()
+    graphs = after["graphs"] - before["graphs"]
+    assert 1 <= graphs <= 3  # one for 0, one for 1, one for the rest
+    assert after["recompiles"] - before["recompiles"] == graphs - 1
+
+
+@pytest.mark.parametrize("shape, sizes", [((1,), [1]), ((5, 1), [1]), ((0, 1, 3), [0, 1]), ((4, 3), [])])
+def test_case_68_specialised_sizes_are_noted(shape, sizes):
+    torch._dynamo.reset()
+    before = collections.Counter(fuselab.harness_stats()["notes"])
+    torch.compile(lambda first: first + 1, backend="fuselab", dynamic=True)(torch.zeros(shape))
+    notes = collections.Counter(fuselab.harness_stats()["notes"]) - before
+    assert sum(notes.values()) == len(sizes)
+    for size in sizes:
+        assert any(f"size {size} of dimension {shape.index(size)} is compiled as a constant" in n and "first" in n for n in notes)
+    torch._dynamo.reset()
+    fixed = collections.Counter(fuselab.harness_stats()["notes"])
+    torch.compile(lambda first: first + 1, backend="fuselab", dynamic=False)(torch.zeros(shape))
+    assert collections.Counter(fuselab.harness_stats()["notes"]) == fixed  # there every size is a constant
+
+
+def test_case_68_sizes_of_parameters_are_no_news():
+    torch._dynamo.reset()
+    before = dict(fuselab.harness_stats()["notes"])
+    model = torch.nn.Sequential(torch.nn.Linear(3, 1), torch.nn.ReLU())
+    torch.compile(model, backend="fuselab", dynamic=True)(torch.zeros(4, 3))
+    assert fuselab.harness_stats()["notes"] == before
 
 
 @pytest.mark.parametrize("dynamic", [False, True])

@@ -166,6 +166,28 @@ def test_check_passes(call, precision):
     call("check", "ffn.graph", "--size", "B=7", "--precision", precision)
 
 
+@pytest.mark.parametrize("precision", ["block", "eager"])
+def test_case_29_inner_values_show_where_a_nan_arises(call, work, precision):
+    """pytorch#181692: a nan_to_num at the end hides the NaN from every comparison of results."""
+    text = ("graph g(x: f16[4], y: f16[4]) {\n  p = div(x, y)\n  l = log(p)\n  m = mul(l, 2)\n"
+            "  n = isnan(m)\n  r = where(n, 0.0, m)\n  return r\n}\n")
+    np.save(work / "x.npy", np.array([1, 0, -1, 4], dtype=np.float16))
+    np.save(work / "y.npy", np.array([1, 0, 2, 0], dtype=np.float16))
+    options = ("check", graph(work, text), "--input", "x=x.npy", "--input", "y=y.npy", "--precision", precision)
+    plain = json.loads(call(*options, "--json").stdout)
+    assert plain["passed"] and "values" not in plain
+    result = json.loads(call(*options, "--values", "--json", "--out", "values").stdout)
+    rows = {row["name"]: row for row in result["values"]}
+    assert list(rows) == ["p", "l", "m", "n", "r"] and result["passed"]
+    assert [rows[k]["nan"] for k in rows] == [1, 2, 2, 0, 0] and [rows[k]["inf"] for k in rows] == [1, 1, 1, 0, 1]
+    assert [rows[k]["arises"] for k in rows] == [["nan", "inf"], ["nan"], [], [], []]
+    assert (rows["l"]["op"], rows["l"]["min"], rows["l"]["max"]) == ("log(p)", 0, 0)
+    np.testing.assert_array_equal(np.load(work / "values" / "p.npy"), np.array([1, np.nan, -0.5, np.inf], dtype=np.float16))
+    assert np.isnan(np.load(work / "values" / "m.npy")).tolist() == [False, True, True, False]
+    lines = call(*options, "--values").stdout.splitlines()
+    assert "value p = div(x, y)  f16[4]  from -0.5 to 1  nan 1 (arises here)  inf 1 (arises here)" in lines
+
+
 def test_compile_writes_the_texts_and_repro_checks_them(call, work):
     call("compile", "softmax.graph", "--out", "kernels")
     folders = sorted((work / "kernels").iterdir())

@@ -14,7 +14,7 @@ from torch._functorch.aot_autograd import aot_module_simplified
 from torch.utils._python_dispatch import _disable_current_modes
 
 from ..repro import debug
-from . import cache, compiled, decompositions, loss
+from . import cache, compiled, decompositions, loss, stats
 from . import options as option_module
 from .lowering import WholeGraph, lower
 
@@ -27,6 +27,7 @@ def backend(gm, example_inputs, options=None):
     if any(isinstance(x, (list, tuple, dict)) for x in example_inputs):
         return flatten_graph_inputs(gm, example_inputs, lambda g, inputs: backend(g, inputs, options))
     counters["aot_autograd"]["total"] += 1
+    stats.begin(gm)
     job = Job(options, gm, example_inputs)
     fn = job.run()
     counters["aot_autograd"]["ok"] += 1
