@@ -142,9 +142,11 @@ struct Op {
                    const Attrs& attrs) = nullptr;
   void (*exact_row)(std::span<const std::span<const std::int64_t>> args, std::span<const std::span<std::int64_t>> out,
                     const Attrs& attrs) = nullptr;
-  double ulp = 0.5;              ///< budget of the result's own rounding in its compute type, in ULP (0 = exact)
-  bool monotone = false;         ///< in each argument: the reference may carry error bounds through the end points
-  double period = 0;             ///< of a periodic function; one that is monotone as well has a pole in each period (tan)
+  double ulp = 0.5;       ///< budget of the result's own rounding in its compute type, in ULP (0 = exact)
+  double ulp_f64 = 0;     ///< the budget in f64 where that differs; 0: it does not
+  bool monotone = false;  ///< in each argument: the reference may carry error bounds through the end points
+  double period = 0;      ///< of a periodic function; one that is monotone as well has a pole in each period (tan)
+  double ulp_in(DType compute) const { return compute == DType::f64 && ulp_f64 > 0 ? ulp_f64 : ulp; }
   std::vector<Special> special;  ///< exact rows
   /// "add.Tensor", "add.Scalar" (namespace aten) or "prims::convert_element_type.default". Arguments and attributes are found by
   /// the name the ATen schema gives them. An overload may stand on several rows: the front end takes the first whose required

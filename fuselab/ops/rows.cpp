@@ -122,8 +122,9 @@ Row&& Row::strides(StrideRule rule) && {
   op_.strides = rule;
   return std::move(*this);
 }
-Row&& Row::ulp(double budget) && {
+Row&& Row::ulp(double budget, double in_f64) && {
   op_.ulp = budget;
+  op_.ulp_f64 = in_f64;
   return std::move(*this);
 }
 Row&& Row::monotone() && {

@@ -53,7 +53,7 @@ class Row {
   Row&& fp64_row(void (*meaning)(DRows, DOut, A)) &&;
   Row&& exact_row(void (*meaning)(IRows, IOut, A)) &&;
   Row&& strides(StrideRule rule) &&;
-  Row&& ulp(double budget) &&;
+  Row&& ulp(double budget, double in_f64 = 0) &&;
   Row&& monotone() &&;
   Row&& period(double length) &&;
   Row&& decides() &&;

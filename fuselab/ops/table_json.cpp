@@ -157,6 +157,7 @@ std::string table_json() {
     row["lower_int"] = op.lower_int;
     row["lower_bool"] = op.lower_bool;
     row["ulp"] = op.ulp;
+    row["ulp_f64"] = op.ulp_in(DType::f64);
     row["monotone"] = op.monotone;
     row["period"] = op.period;
     row["decides"] = op.decides;

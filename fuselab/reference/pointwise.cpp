@@ -9,13 +9,12 @@
 #include "fuselab/graph/bind.h"
 #include "fuselab/graph/infer.h"
 #include "fuselab/ops/recipe.h"
+#include "fuselab/reference/box.h"
 #include "fuselab/reference/operators.h"
 #include "fuselab/reference/recipe_error.h"
 
 namespace fuselab::reference {
 namespace {
-
-constexpr std::size_t kMaxArgs = 8;
 
 /// Where an argument's elements are: one for all, in step with the result, or through a table of places.
 struct Source {
@@ -70,217 +69,6 @@ std::vector<Source> sources(const Node& node, const std::vector<Argument>& args,
   return out;
 }
 
-/// Evaluates a formula over the box of its arguments' intervals.
-class Evaluation {
- public:
-  /// `thresholds`: numbers that decide about the formula's branch.
-  Evaluation(const ops::Op& op, const Attrs& attrs, std::size_t count, std::vector<double> thresholds)
-      : op_(op), attrs_(attrs), count_(count), thresholds_(std::move(thresholds)) {}
-
-  std::array<Ball, kMaxArgs> args;
-  std::array<bool, kMaxArgs> ends_only{};
-
-  double at_values() {
-    std::array<double, kMaxArgs> x;
-    for (std::size_t k = 0; k < count_; ++k) x[k] = args[k].v;
-    return call(x);
-  }
-  /// Smallest and largest value over the box, with a second-order margin between the sample points. NaN ends: NaN everywhere.
-  void range(double& lo, double& hi) {
-    std::array<double, kMaxArgs> x;
-    std::array<std::size_t, kMaxArgs> open;
-    std::size_t n = 0;
-    for (std::size_t k = 0; k < count_; ++k) {
-      x[k] = args[k].lo;
-      if (!args[k].point() || zero_of_either_sign(args[k])) open[n++] = k;
-    }
-    if (n == 0) {
-      lo = hi = call(x);
-      return;
-    }
-    if (op_.period > 0 && !within_a_period(lo, hi)) return;
-    low_ = kInfinity;
-    high_ = -kInfinity;
-    margin_ = 0;
-    nans_ = numbers_ = 0;
-    minus_zero_ = plus_zero_ = false;
-    sample(x, open, n);
-    if (numbers_ == 0) {
-      // NaN at every sample is proof only where no argument is open without limit.
-      bool limited = true;
-      for (std::size_t j = 0; j < n; ++j) {
-        const Ball& b = args[open[j]];
-        // A whole number between the ends is a point of its own to pow.
-        limited = limited && std::isfinite(b.lo) && std::isfinite(b.hi) && !(std::ceil(b.lo) <= std::floor(b.hi));
-      }
-      for (std::size_t k = 0; k < count_; ++k) limited = limited || std::isnan(args[k].lo);
-      lo = std::nan("");
-      hi = limited ? lo : kInfinity;
-      return;
-    }
-    lo = nans_ > 0 ? std::nan("") : low_ - margin_;
-    hi = high_ + margin_;
-    // Both signs of zero stay visible: dividing by one of them gives the other infinity.
-    if (lo == 0) lo = minus_zero_ ? -0.0 : 0.0;
-    if (hi == 0) hi = plus_zero_ ? 0.0 : -0.0;
-  }
-  /// All results at the ends, at 0 and NaN inside an interval and where two intervals overlap: what a comparison can hang on.
-  bool agrees(double& result) {
-    std::array<double, kMaxArgs> x;
-    std::array<std::vector<double>, kMaxArgs> choices;
-    bool open = false;
-    for (std::size_t k = 0; k < count_; ++k) {
-      choices[k] = {args[k].lo};
-      if (args[k].point() && !zero_of_either_sign(args[k])) continue;
-      open = true;
-      choices[k].push_back(args[k].hi);
-      if (args[k].lo < 0 && args[k].hi > 0) choices[k].push_back(0);
-      if (args[k].lo == -kInfinity && args[k].hi == kInfinity) choices[k].push_back(std::nan(""));  // settle(): a number or NaN
-    }
-    if (open && count_ >= 2) {
-      for (std::size_t k = 0; k + 1 < count_; ++k) {
-        const double low = std::max(args[k].lo, args[k + 1].lo), high = std::min(args[k].hi, args[k + 1].hi);
-        if (low > high) continue;
-        choices[k].push_back(low);
-        choices[k + 1].push_back(low);
-      }
-    }
-    std::size_t combinations = 1;
-    for (std::size_t k = 0; k < count_; ++k) combinations *= choices[k].size();
-    for (std::size_t c = 0; c < combinations; ++c) {
-      std::size_t rest = c;
-      for (std::size_t k = 0; k < count_; ++k) {
-        x[k] = choices[k][rest % choices[k].size()];
-        rest /= choices[k].size();
-      }
-      const double r = call(x);
-      if (c == 0) result = r;
-      if (r != result && !(std::isnan(r) && std::isnan(result))) return false;
-    }
-    return true;
-  }
-
- private:
-  double call(const std::array<double, kMaxArgs>& x) { return op_.fp64(std::span<const double>(x.data(), count_), attrs_); }
-  void take(double y) {
-    if (std::isnan(y)) {
-      ++nans_;
-    } else {
-      ++numbers_;
-      low_ = std::min(low_, y);
-      high_ = std::max(high_, y);
-      if (y == 0) (std::signbit(y) ? minus_zero_ : plus_zero_) = true;
-    }
-  }
-  static bool zero_of_either_sign(const Ball& b) { return b.lo == 0 && b.hi == 0 && std::signbit(b.lo) != std::signbit(b.hi); }
-  void sample(std::array<double, kMaxArgs>& x, const std::array<std::size_t, kMaxArgs>& open, std::size_t n) {
-    for (std::size_t j = 0; j < n; ++j) {  // an interval without ends stands for a number or NaN (settle)
-      const Ball& b = args[open[j]];
-      if (b.lo != -kInfinity || b.hi != kInfinity) continue;
-      x[open[j]] = std::nan("");
-      take(call(x));
-      x[open[j]] = b.lo;
-    }
-    if (!op_.monotone) sample_branches(x, open, n);
-    if (op_.monotone || n > 3) {
-      sample_corners(x, open, n);
-      return;
-    }
-    // A grid over the open arguments: wide intervals of a single one are sampled more finely (a period of sin).
-    const Ball& first = args[open[0]];
-    const double scale = op_.period > 0 ? op_.period : std::max(1.0, std::fabs(first.lo));
-    const bool wide = n == 1 && first.hi - first.lo > 1e-3 * scale;
-    std::array<std::size_t, kMaxArgs> points{};
-    std::size_t total = 1;
-    for (std::size_t j = 0; j < n; ++j) total *= points[j] = ends_only[open[j]] ? 2 : wide ? 33 : 3;
-    std::array<double, 33> y;
-    for (std::size_t c = 0; c < total; ++c) {
-      std::size_t rest = c;
-      for (std::size_t j = 0; j < n; ++j) {
-        const Ball& b = args[open[j]];
-        const std::size_t p = rest % points[j], last = points[j] - 1;
-        rest /= points[j];
-        x[open[j]] = p == 0      ? b.lo
-                     : p == last ? b.hi
-                                 : b.lo + (b.hi - b.lo) * (static_cast<double>(p) / static_cast<double>(last));
-      }
-      y[c] = call(x);
-      take(y[c]);
-    }
-    // Between three equidistant points a parabola passes its largest sample by at most an eighth of the second difference.
-    std::size_t step = 1;
-    for (std::size_t j = 0; j < n; ++j) {
-      for (std::size_t c = 0; points[j] > 2 && c < total; ++c) {
-        const std::size_t p = c / step % points[j];
-        if (p == 0 || p + 1 == points[j]) continue;
-        const double bend = std::fabs(y[c - step] - 2 * y[c] + y[c + step]);
-        if (bend > margin_ && !ends_only[open[j]]) margin_ = bend;
-      }
-      step *= points[j];
-    }
-    margin_ *= 0.5;
-    // Bends of the size of double's own rounding are noise.
-    if (margin_ < 8 * ulp_of(DType::f64, std::max(std::fabs(low_), std::fabs(high_)))) margin_ = 0;
-  }
-
-  /// A periodic function takes all its values in one period: samples further apart than that would say nothing. Returns false
-  /// when a pole lies in the interval, so that any value is possible.
-  bool within_a_period(double& lo, double& hi) {
-    Ball& b = args[0];
-    if (!std::isfinite(b.lo) || !std::isfinite(b.hi)) return true;
-    if (!op_.monotone) {
-      b.hi = std::min(b.hi, b.lo + op_.period);
-      return true;
-    }
-    std::array<double, kMaxArgs> x;
-    x[0] = b.lo;
-    const double first = call(x);
-    x[0] = b.hi;
-    if (b.hi - b.lo < op_.period && first <= call(x)) return true;
-    lo = -kInfinity;
-    hi = kInfinity;
-    return false;
-  }
-  void sample_corners(std::array<double, kMaxArgs>& x, const std::array<std::size_t, kMaxArgs>& open, std::size_t n,
-                      std::size_t held = kMaxArgs) {
-    for (std::size_t corner = 0; corner < (std::size_t{1} << n); ++corner) {
-      for (std::size_t j = 0; j < n; ++j) {
-        if (j != held) x[open[j]] = corner >> j & 1 ? args[open[j]].hi : args[open[j]].lo;
-      }
-      take(call(x));
-    }
-  }
-  /// A branch between two thresholds may lie between all points of a grid (the gradient of hardsigmoid is 0 but for [-3, 3]): at
-  /// each threshold, just before and just behind it. And at the values themselves, where they lie in the box.
-  void sample_branches(std::array<double, kMaxArgs>& x, const std::array<std::size_t, kMaxArgs>& open, std::size_t n) {
-    for (std::size_t j = 0; j < n; ++j) {
-      const Ball& b = args[open[j]];
-      for (const double threshold : thresholds_) {
-        if (ends_only[open[j]] || threshold < b.lo || threshold > b.hi) continue;
-        for (const double p : {std::nextafter(threshold, b.lo), threshold, std::nextafter(threshold, b.hi)}) {
-          x[open[j]] = p;
-          sample_corners(x, open, n, j);
-        }
-      }
-    }
-    bool inside = true;
-    for (std::size_t j = 0; j < n; ++j) {
-      const Ball& b = args[open[j]];
-      inside = inside && b.lo <= b.v && b.v <= b.hi;
-      x[open[j]] = b.v;
-    }
-    if (inside) take(call(x));
-  }
-
-  const ops::Op& op_;
-  const Attrs& attrs_;
-  std::size_t count_;
-  std::vector<double> thresholds_;
-  double low_ = 0, high_ = 0, margin_ = 0;
-  int nans_ = 0, numbers_ = 0;
-  bool minus_zero_ = false, plus_zero_ = false;
-};
-
 Ball element(const Source& s, std::int64_t i, DType compute, bool& flagged) {
   if (!s.array) return {s.number, s.number, s.number};
   const std::int64_t at = s.place(i);
@@ -290,15 +78,22 @@ Ball element(const Source& s, std::int64_t i, DType compute, bool& flagged) {
   return b;
 }
 
-void collect_thresholds(const ops::RecipeNode& node, std::vector<double>& out) {
+void collect_branches(const ops::Op& op, const ops::RecipeNode& node, Branches& out) {
   using Kind = ops::RecipeNode::Kind;
   const bool compares =
       node.kind == Kind::binary && (node.word[0] == '<' || node.word[0] == '>' || node.word == "==" || node.word == "!=");
+  if (node.kind == Kind::call && node.word == "fmod") {
+    for (std::size_t k = 0; k < op.args.size(); ++k) {
+      if (op.args[k].name == node.args[0].word) out.dividend = static_cast<int>(k);
+      if (op.args[k].name == node.args[1].word) out.divisor = static_cast<int>(k);
+    }
+    if (out.dividend < 0) out.divisor = -1;
+  }
   for (const ops::RecipeNode& a : node.args) {
     const bool minus = a.kind == Kind::unary && a.word == "-" && a.args[0].kind == Kind::number;
     const ops::RecipeNode& number = minus ? a.args[0] : a;
-    if (compares && number.kind == Kind::number) out.push_back(minus ? -number.number : number.number);
-    collect_thresholds(a, out);
+    if (compares && number.kind == Kind::number) out.thresholds.push_back(minus ? -number.number : number.number);
+    collect_branches(op, a, out);
   }
 }
 
@@ -314,15 +109,15 @@ std::vector<ops::ArgState> states_of(const std::vector<Argument>& args) {
   return states;
 }
 
-/// 0 and the numbers with which the operator's recipe compares.
-std::vector<double> thresholds_of(const ops::Op& op, const std::vector<Argument>& args, const Attrs& attrs, DType compute) {
-  std::vector<double> out;
+/// The branches of the operator's recipe; 0 is one of everything.
+Branches branches_of(const ops::Op& op, const std::vector<Argument>& args, const Attrs& attrs, DType compute) {
+  Branches out;
   if (op.monotone) return out;
-  out.push_back(0);  // poles and signs
+  out.thresholds.push_back(0);  // poles and signs
   if (op.lower.empty()) return out;
   const ops::Recipe recipe = ops::instantiate(op, states_of(args), attrs, compute);
-  for (const ops::RecipeStatement& s : recipe.statements) collect_thresholds(s.value, out);
-  for (const ops::RecipeNode& r : recipe.results) collect_thresholds(r, out);
+  for (const ops::RecipeStatement& s : recipe.statements) collect_branches(op, s.value, out);
+  for (const ops::RecipeNode& r : recipe.results) collect_branches(op, r, out);
   return out;
 }
 
@@ -370,6 +165,11 @@ class OwnRounding {
       const std::vector<RowBalls> out = follow_recipe(recipe_, std::move(names), compute_, end - begin, 1);
       slack_.clear();
       for (const Ball& b : out[0].at) {
+        // Infinity times what may vanish in the compute dtype: perhaps NaN.
+        if (std::isinf(b.v) && b.lo == -kInfinity && b.hi == kInfinity) {
+          slack_.push_back(kInfinity);
+          continue;
+        }
         const double s = std::max(b.hi - b.v, b.v - b.lo);
         // In f64 the formula that gives the value is no better than the kernel: its own rounding counts too.
         slack_.push_back(std::isfinite(s) ? (compute_ == DType::f64 ? 2 * s : s) : 0);
@@ -473,7 +273,7 @@ std::vector<Array> run_pointwise(const Graph& g, const Node& node, const std::ve
   // trunc(a / b) truncates a rounded quotient: just below an integer it may be that integer.
   const bool inner_decision = op.lower.starts_with("trunc(") && op.lower.find('/') != std::string::npos;
   Builder out(type.dtype, sizes, count);
-  Evaluation eval(op, attrs, in.size(), thresholds_of(op, args, attrs, compute));
+  Evaluation eval(op, attrs, in.size(), branches_of(op, args, attrs, compute));
   for (std::size_t k = 0; k < in.size(); ++k) eval.ends_only[k] = in[k].ends_only;
   OwnRounding own_rounding(node, args, in, attrs, compute);
   std::array<bool, kMaxArgs> flags{};
@@ -538,13 +338,17 @@ std::vector<Array> run_pointwise(const Graph& g, const Node& node, const std::ve
     }
     if (op.decides && to_number && !is_cast && r.hi - r.lo > 16 * spread + 4 * ulp_of(compute, r.v)) undecided = true;
     const double slack = policy.model ? 0 : own_rounding(i, count);
-    if (slack > 0) {
+    if (std::isinf(slack)) {
+      r.lo = -kInfinity;
+      r.hi = kInfinity;
+      undecided = true;
+    } else if (slack > 0) {
       r.lo -= slack;
       r.hi += slack;
     }
     // The C library's function behind an fp64 value is off by as much as the kernel's.
-    const double own = compute == DType::f64 && op.ulp > 0.5 ? 1 : 0;
-    settle(rounding, is_cast ? 0.5 : op.ulp + own, r, undecided);
+    const double budget = op.ulp_in(compute), own = compute == DType::f64 && budget > 0.5 ? 1 : 0;
+    settle(rounding, is_cast ? 0.5 : budget + own, r, undecided);
     if (is_cast && to_number && r.point())
       r.v = r.lo;  // the user's cast rounds (R2)
     else if (is_cast && to_number)

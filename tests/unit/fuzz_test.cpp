@@ -3,11 +3,13 @@
 // bounds.
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <vector>
 
 #include "check.h"
 #include "fuselab/core/error.h"
 #include "fuselab/graph/text.h"
+#include "fuselab/reference/reference.h"
 #include "fuselab/runtime/compiled.h"
 
 namespace fuselab::fuzz {
@@ -118,6 +120,26 @@ graph g(A: size, in28: f32[C, 1], v2: i64[1, 1, C, 1], v39: f32[1, 1, 1, 1]) {
   y = logical_xor(f, v39)
   return y
 })"},
+    // The bound: a remainder that may be on either side of its jump.
+    {"RemainderOfATinyDivisor", 30092, {{"A", 1000}}, R"(
+graph g(in28: f32[1], in29: f32[1], in30: f32[A], v3: bool[A], v5: i32[A], v14: i32[], v22: f32[A]) {
+  v16 = logsumexp(v14)
+  v20 = tan(v5)
+  v31 = layer_norm_backward_input(v20, v22, in28, in29, in30, normalized_shape=[A])
+  v37 = silu_backward(v31, v3)
+  v38 = square(v37)
+  v39, v40 = native_rms_norm(v38, normalized_shape=[A])
+  v44 = remainder(v16, v39)
+  return v44
+})"},
+    // The bound: infinity times a derivative that vanishes in f32.
+    {"InfinityTimesWhatVanishes", 31245, {{"C", 2}}, R"(
+graph g(in0: u8[16, 1, C], v3: bool[16, 1, C]) {
+  v7 = bitwise_right_shift(v3, 3)
+  v8 = log10(v7)
+  y = log_sigmoid_backward(v8, in0, v3)
+  return y
+})"},
     // The bound: an interval of many periods.
     {"ManyPeriods", 20502, {}, R"(
 graph g(in0: f32[1000], in1: bool[1000]) {
@@ -150,6 +172,18 @@ TEST_P(RandomGraphs, Hold) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Fuzz, RandomGraphs, ::testing::Range(0, kParts));
+
+// The f64 text of erfc at its least accurate place known; the value is mpmath's with 60 digits.
+TEST(Bounds, ErfcOfF64HoldsTheKernel) {
+  const Graph graph = parse_graph("graph g(x: f64[1]) {\n  y = erfc(x)\n  return y\n}");
+  Tensor x(DType::f64, {1});
+  x.set(0, 26.03165776503053);
+  const reference::Output want = reference::fp64_reference(graph, {x}).at(0);
+  EXPECT_EQ(want.value.at(0), 1.0893342098950916e-296);
+  const double got = runtime::CompiledGraph(graph, {})({x}).at(0).get(0);
+  EXPECT_LE(std::fabs(got - want.value.at(0)), want.bound.at(0));
+  EXPECT_LE(want.bound.at(0), 8 * 0x1p-1036);  // 8 ULP
+}
 
 std::string error_code(const std::string& text, const std::vector<Tensor>& inputs) {
   try {
