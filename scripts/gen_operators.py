@@ -37,7 +37,10 @@ def dtypes(row):
 def accuracy(row):
     if row["kind"] == "view" or row["lower"] == "-":
         return "exact"
-    return "exact" if row["ulp"] == 0 else f"{row['ulp']:g} ULP"
+    if row["ulp"] == 0:
+        return "exact"
+    wide = "" if row["ulp_f64"] == row["ulp"] else f", {row['ulp_f64']:g} in f64"
+    return f"{row['ulp']:g} ULP{wide}"
 
 
 def main(rows):
