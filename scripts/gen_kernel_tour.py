@@ -90,7 +90,7 @@ def main():
         "`schedule` (fuselab/kernel/schedule.h) decides how the loops run, and cannot change a bit. This kernel is of the form *rows*: one row is one unit of work for a thread, 16 lanes run along",
         "it, in three passes over the row: the first for the mean, the second for the variance, the third for the results. What two passes need is kept in a scratch row or computed",
         "again, whichever is cheaper. A kernel without a reduction is of the form *element*: rows of 16 lanes; where an argument lies the other way round (transposed, channels-last), 16 rows",
-        "run together and 16 x 16 of its elements at a time are transposed in registers.", "",
+        "run together and 16 x 16 of its elements at a time are transposed in registers. The form *rows* turns such rows into scratch before its passes.", "",
         "## The texts", "",
         "`codegen` (fuselab/codegen/codegen.h) prints header-free C++ on vector types, the same text for AVX2, AVX-512 and any other processor. `tiling_def` is the struct of one launch's numbers, `host_impl`",
         "fills it from the sizes, `device_impl` does units `begin` to `end`.", "",

@@ -10,6 +10,7 @@ namespace {
 
 constexpr std::int64_t kScratchElements = 48 * 1024;           // a kept row of f32 stays within a second-level cache
 constexpr std::int64_t kStreamBytes = std::int64_t{16} << 20;  // results beyond this do not stay in the last-level cache anyway
+constexpr std::int64_t kTurnedBytes = 512 * 1024;              // turned rows stay within a second-level cache
 constexpr int kDear = 8;                                       // cycles per step from which keeping beats computing again
 
 int statement_cost(const Stmt& s) {
@@ -175,27 +176,61 @@ class Scheduler {
         s_.stream[i] = true;
   }
 
-  /// The row axis along which a load that is strided along the lanes is contiguous, and the loads for which that holds.
+  /// The axis along which accesses that are strided along the lanes are contiguous, and the accesses for which that holds.
   void choose_tiles() {
     s_.tiled.assign(k().stmts.size(), false);
-    if (s_.form != Form::element || s_.vector_axes.size() != 1 || short_axis(s_.vector_axes[0])) return;
-    int row_cost = 0;  // the rows' own values are computed again for every tile
+    if (s_.form == Form::columns ||
+        (s_.form == Form::element && (s_.vector_axes.size() != 1 || short_axis(s_.vector_axes[0], 8))))
+      return;
+    int row_cost = 0;  // an element kernel computes the rows' own values again for every tile
+    std::vector<int> outside;
+    for (const auto& g : s_.loops) outside.insert(outside.end(), g.begin(), g.end());
     for (std::size_t i = 0; i < k().stmts.size(); ++i)
       if (!s_.inner[i]) row_cost += statement_cost(k().stmts[i]);
-    if (row_cost > kDear) return;
+    if (s_.form == Form::element && row_cost > kDear) return;
     for (std::size_t i = 0; i < k().stmts.size(); ++i) {
       const Stmt& st = k().stmts[i];
-      const Expr along_lanes = st.index.coefficient(s_.vector_axes[0]);
-      if (st.kind != StmtKind::load || along_lanes.is(0) || along_lanes.is(1)) continue;
+      if ((st.kind != StmtKind::load && st.kind != StmtKind::store) || !s_.inner[i] || !strided(st.index)) continue;
+      for (const int a : outside)
+        if (s_.tile_axis < 0 && st.index.coefficient(a).is(1) && !short_axis(a, 4)) s_.tile_axis = a;
       for (const int a : s_.row_axes)
-        if (s_.tile_axis < 0 && st.index.coefficient(a).is(1) && !short_axis(a)) s_.tile_axis = a;
+        if (s_.tile_axis < 0 && st.index.coefficient(a).is(1) && !short_axis(a, 8)) s_.tile_axis = a;
       s_.tiled[i] = s_.tile_axis >= 0 && st.index.coefficient(s_.tile_axis).is(1);
+    }
+    if (s_.form == Form::rows && s_.tile_axis >= 0 && !turned_rows_fit()) {
+      s_.tiled.assign(k().stmts.size(), false);
+      s_.tile_axis = -1;
     }
   }
 
-  bool short_axis(int a) {
+  bool strided(const Index& index) {
+    for (std::size_t j = 0; j + 1 < s_.vector_axes.size(); ++j) {
+      const int inner = s_.vector_axes[j + 1];
+      if (index.coefficient(s_.vector_axes[j]) != index.coefficient(inner) * k().axes[static_cast<std::size_t>(inner)].extent)
+        return false;
+    }
+    const Expr along_lanes = index.coefficient(s_.vector_axes.back());
+    return !along_lanes.is(0) && !along_lanes.is(1);
+  }
+
+  /// A reducing kernel turns whole rows before and after its passes.
+  bool turned_rows_fit() {
+    std::int64_t bytes = s_.strips() ? kLanes : 1;
+    for (const Axis& a : k().axes) {
+      if (a.role != Role::inner) continue;
+      if (!a.extent.is_const() || a.extent.value() > kTurnedBytes) return false;
+      bytes *= std::max<std::int64_t>(a.extent.value(), 1);
+      if (bytes > kTurnedBytes) return false;
+    }
+    std::int64_t element = 0;
+    for (std::size_t i = 0; i < k().stmts.size(); ++i)
+      if (s_.tiled[i]) element += size_of(k().stmts[i].type);
+    return bytes * element <= kTurnedBytes;
+  }
+
+  bool short_axis(int a, std::int64_t least) {
     const Expr& extent = k().axes[static_cast<std::size_t>(a)].extent;
-    return extent.is_const() && extent.value() < kLanes / 2;
+    return extent.is_const() && extent.value() < least;
   }
 
   void find_costs() {
@@ -209,6 +244,8 @@ class Scheduler {
 };
 
 }  // namespace
+
+bool Schedule::strips() const { return std::find(row_axes.begin(), row_axes.end(), tile_axis) != row_axes.end(); }
 
 Schedule schedule(const Kernel& k) { return Scheduler(k).run(); }
 

@@ -4,7 +4,8 @@
 // Three forms:
 //   element   no reduction. Rows of all axes but the vector axis; the vector axis in tiles. Where a load lies the other way
 //             round (a transposed argument), 16 rows run together and it is transposed in registers, 16 x 16 elements at once.
-//   rows      reduction over the innermost dims: one row is one unit, 16 lanes run along the row.
+//   rows      reduction over the innermost dims: one row is one unit, 16 lanes run along the row. Rows that lie the other way
+//             round are turned into scratch before the passes, and results back after them.
 //   columns   reduction over outer dims: 16 lanes are 16 neighbouring results, the reduced index is a scalar loop.
 // A stage is one pass over the inner axes: stage s computes the reductions that need the results of stages before it. An element
 // value that two stages need is kept in a scratch row when it is dear (a transcendental) and the row fits the cache, and computed
@@ -33,8 +34,11 @@ struct Schedule {
   std::vector<bool> keep;    ///< per statement: element value kept in a scratch row for later stages
   std::vector<bool> stream;  ///< per statement: store past the cache (the result is larger than it)
   std::vector<int> cost;     ///< per stage: rough cycles per step
-  int tile_axis = -1;        ///< element: a row axis taken 16 rows at a time, because `tiled` loads run along it in memory
-  std::vector<bool> tiled;   ///< per statement: load read as 16 x 16 tiles, 16 rows of memory turned into 16 rows of lanes
+  int tile_axis = -1;       ///< the axis along which `tiled` loads and stores run in memory: a row axis, taken 16 rows at a time,
+                            ///< or (rows) one looped outside the lanes
+  std::vector<bool> tiled;  ///< per statement: load or store in tiles of 16 x 16 elements, turned in registers
+  /// Do 16 rows run together?
+  bool strips() const;
 };
 
 Schedule schedule(const Kernel& k);

@@ -76,3 +76,44 @@ def test_rows_of_dear_values_are_not_computed_again():
     x, y, r = torch.randn(64, 64), torch.randn(64, 64), torch.randn(64, 1)
     (got,) = graph(x, y, r)
     torch.testing.assert_close(torch.from_dlpack(got), (x.t() + y) * r.exp())
+
+
+ROWS = {
+    "sum": "b = sum(a, dims=[1])", "sum_both": "b = sum(a, dims=[0, 1])", "softmax": "b = softmax(a, dim=1)",
+    "argmax": "b = argmax(a, dims=[1])", "kept": "c = exp(a)\ns = sum(c, dims=[1], keepdim=true)\nb = div(c, s)",
+    "moved back": "c = softmax(a, dim=1)\nb = permute(c, dims=[1, 0])"}
+
+
+@pytest.mark.parametrize("what", ROWS)
+@pytest.mark.parametrize("name", ["f32", "bf16", "f64", "i32", "bool"])
+def test_reductions_of_transposed_rows_have_the_bits_of_straight_ones(what, name):
+    if name in ("i32", "bool") and what not in ("sum", "sum_both", "argmax") or name == "bool" and what == "argmax":
+        return
+    for rows, columns in SIZES[:6] + [(300, 40)]:
+        x = values((rows, columns), DTYPES[name])
+        if x.is_floating_point():
+            x = x / 64
+        results = []
+        for head, turn, argument in ((f"x: {name}[{rows}, {columns}]", "permute(x, dims=[1, 0])", x),
+                                     (f"x: {name}[{columns}, {rows}]", "mul(x, 1)" if name != "bool" else "copy(x)", x.t().contiguous())):
+            graph = _core.compile_graph(f"graph g({head}) {{\na = {turn}\n{ROWS[what]}\nreturn b\n}}", {})
+            results.append(torch.from_dlpack(graph(argument)[0]).contiguous())
+            if turn[0] == "p" and min(rows, columns) >= (256 if what == "sum_both" else 16) and name != "f64":
+                assert tiles(graph)[0] > 0 and tiles(graph)[1] == 0, (what, tiles(graph))
+        assert torch.equal(*results), (what, name, rows, columns)
+
+
+@pytest.mark.parametrize("shape", [(2, 128, 32, 32), (1, 64, 9, 30), (2, 512, 16, 16), (2, 96, 20, 20), (1, 320, 17, 19)])
+def test_group_norm_of_channels_last(shape):
+    x = torch.randn(shape)
+    norm = torch.nn.GroupNorm(32, shape[1])
+    torch.nn.init.normal_(norm.weight)
+    torch.nn.init.normal_(norm.bias)
+    torch._dynamo.reset()
+    with torch.no_grad():
+        last = x.to(memory_format=torch.channels_last)
+        got, want = torch.compile(norm, backend="fuselab")(last), norm(last)
+        torch.testing.assert_close(got, want)
+        assert got.stride() == want.stride()
+        torch._dynamo.reset()
+        assert torch.equal(got.contiguous(), torch.compile(norm, backend="fuselab")(x).contiguous())

@@ -71,7 +71,7 @@ class Emitter {
     std::int64_t cycles = 0;
     for (int c : s_.cost) cycles += c;
     Expr steps = s_.form == Form::element ? floordiv(min(lanes_, tile_) + Expr(kLanes - 1), kLanes) : Expr(1);
-    if (s_.tile_axis >= 0) steps = steps * Expr(kLanes);
+    if (s_.strips()) steps = steps * Expr(kLanes);
     if (s_.form != Form::element)
       for (const kernel::Axis& a : k_.axes)
         if (a.role == kernel::Role::inner) steps = steps * a.extent;
@@ -104,7 +104,7 @@ class Emitter {
       split();
     } else {
       w_.open("for (i64 unit = begin; unit < end_unit; ++unit)");
-      if (s_.tile_axis >= 0)
+      if (s_.form == Form::element && s_.tile_axis >= 0)
         tiled();
       else if (s_.form == Form::element)
         element();
@@ -172,8 +172,8 @@ class Emitter {
                 : fmt::format("const i64 first = tile * {0}, last = first + {0} < ({1}) ? first + {0} : ({1});", tile_, n));
   }
 
-  /// 16 rows at a time, and along them 16 lanes at a time: first the tiles, then the rows one after the other.
-  void tiled() {
+  /// A unit of 16 rows: its first as `top`, their number as `rows`; the other row axes.
+  void strip() {
     const auto& axis = k_.axes[static_cast<std::size_t>(s_.tile_axis)];
     // Neighbouring units read neighbouring memory: the tiled axis runs fastest, then the other rows, then the lanes.
     const std::string strips = Values::size(floordiv(axis.extent + Expr(kLanes - 1), kLanes));
@@ -188,8 +188,15 @@ class Emitter {
                         Values::size(other_rows)));
     w_.line("(void)row; (void)tile;");
     if (!others.empty()) values_.coordinates(others, "row");
-    w_.line(fmt::format("const i64 top = strip * 16;"));
+    w_.line("const i64 top = strip * 16;");
     w_.line(fmt::format("const i32 rows = ({0}) - top < 16 ? (i32)(({0}) - top) : 16;", Values::size(axis.extent)));
+  }
+
+  /// 16 rows at a time, and along them 16 lanes at a time: first the tiles, then the rows one after the other, tiles to store
+  /// last.
+  void tiled() {
+    const auto& axis = k_.axes[static_cast<std::size_t>(s_.tile_axis)];
+    strip();
     for (std::size_t i = 0; i < k_.stmts.size(); ++i)
       if (s_.tiled[i]) w_.line(fmt::format("{} {}_t[16];", memory_vector(k_.stmts[i].type), values_.var(static_cast<int>(i))));
     const bool exact = lanes_.is_const() && lanes_.value() % kLanes == 0;
@@ -208,9 +215,7 @@ class Emitter {
 
   void tile(const std::string& axis, bool whole) {
     w_.open("");
-    w_.line(fmt::format("const i64 {} = top;", axis));
-    for (std::size_t i = 0; i < k_.stmts.size(); ++i)
-      if (s_.tiled[i]) values_.load_tile(static_cast<int>(i), Values::active(whole));
+    move_tiles(StmtKind::load, axis, whole);
     w_.close();
     w_.open("for (i32 k = 0; k < rows; ++k)");
     w_.line(fmt::format("const i64 {} = top + k;", axis));
@@ -219,6 +224,17 @@ class Emitter {
       for (std::size_t i = 0; i < k_.stmts.size(); ++i)
         if (s_.inner[i] == inner) values_.statement(static_cast<int>(i), whole || !inner);
     w_.close();
+    w_.open("");
+    move_tiles(StmtKind::store, axis, whole);
+    w_.close();
+  }
+
+  void move_tiles(StmtKind kind, const std::string& axis, bool whole) {
+    w_.line(fmt::format("const i64 {0} = top; (void){0};", axis));
+    for (std::size_t j = 0; j < k_.stmts.size(); ++j) {
+      const int i = static_cast<int>(j);
+      if (s_.tiled[j] && k_.stmts[j].kind == kind) values_.move_tile(i, Values::active(whole), "rows", values_.var(i) + "_t");
+    }
   }
 
   /// Units of the second phase of a split reduction; the first has `segments` for each.
@@ -249,6 +265,10 @@ class Emitter {
   }
 
   void reducing() {
+    if (s_.strips()) {
+      reducing_strip();
+      return;
+    }
     const std::string row = unit_row();
     if (!s_.row_axes.empty()) values_.coordinates(s_.row_axes, row);
     if (stages_.blocked()) {
@@ -263,11 +283,37 @@ class Emitter {
       w_.line("(void)m;");
     }
     values_.row_pointers();
+    stages_.turn(true);
+    passes();
+    stages_.turn(false);
+  }
+
+  void passes() {
     for (int stage = 0; stage < s_.stages; ++stage) {
       row_statements(stage, false);
       stages_.stage(stage);
     }
     row_statements(s_.stages, true);
+  }
+
+  /// 16 rows that are turned together and then reduced one after the other.
+  void reducing_strip() {
+    const std::string& axis = k_.axes[static_cast<std::size_t>(s_.tile_axis)].name;
+    strip();
+    const auto turn = [&](bool in) {
+      w_.open("");
+      w_.line(fmt::format("const i64 {0} = top; (void){0};", axis));
+      stages_.turn(in);
+      w_.close();
+    };
+    turn(true);
+    w_.open("for (i32 k = 0; k < rows; ++k)");
+    w_.line(fmt::format("const i64 {} = top + k;", axis));
+    values_.row_pointers();
+    stages_.turned_row();
+    passes();
+    w_.close();
+    turn(false);
   }
 
   const kernel::Schedule& s_;

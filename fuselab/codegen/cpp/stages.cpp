@@ -33,6 +33,7 @@ Stages::Stages(const kernel::Schedule& s, Writer& w, Needs& needs, Values& value
   n_ = extent(lane_axes_);
   points_ = extent(outer_);
   steps_ = rows_ ? floordiv(n_ + Expr(kLanes - 1), kLanes) : n_;
+  if (rows_) v_.place_tiles(slot());
 }
 
 /// The index variable beside a value variable: `x_c0` -> `x_c0_i`, `x_s[l]` -> `x_s_i[l]`.
@@ -55,6 +56,9 @@ std::string Stages::scratch_bytes() const {
   Expr bytes = 0;
   for (std::size_t i = 0; i < k_.stmts.size(); ++i)
     if (s_.keep[i]) bytes = bytes + points_ * steps_ * Expr(kLanes * std::max(4, size_of(k_.stmts[i].type)));
+  if (rows_)
+    for (std::size_t i = 0; i < k_.stmts.size(); ++i)
+      if (s_.tiled[i]) bytes = bytes + turned_bytes(static_cast<int>(i));
   return bytes.is(0) ? "0" : Values::size(bytes);
 }
 
@@ -65,6 +69,12 @@ void Stages::kept_pointers() {
     const std::string type = vector_type(k_.stmts[i].type);
     w_.line(fmt::format("{0}* const {1}_kept = ({0}*)(scratch + ({2}));", type, v_.var(static_cast<int>(i)), Values::size(at)));
     at = at + points_ * steps_ * Expr(kLanes * std::max(4, size_of(k_.stmts[i].type)));
+  }
+  for (std::size_t i = 0; rows_ && i < k_.stmts.size(); ++i) {
+    if (!s_.tiled[i]) continue;
+    w_.line(fmt::format("{0}* const {1}_{2} = ({0}*)(scratch + ({3}));", memory_vector(k_.stmts[i].type),
+                        v_.var(static_cast<int>(i)), s_.strips() ? "turned" : "t", Values::size(at)));
+    at = at + turned_bytes(static_cast<int>(i));
   }
 }
 

@@ -17,8 +17,12 @@ class Stages {
 
   /// Bytes of scratch a thread needs, as C++ text over the size symbols; "0" when nothing is kept.
   std::string scratch_bytes() const;
-  /// Pointers to the kept rows inside `scratch`; once per run.
+  /// Pointers to the kept and the turned rows inside `scratch`; once per run.
   void kept_pointers();
+  /// Rows whose accesses are tiled: turned into scratch before the passes, and back after them (stages_turned.cpp). With strips
+  /// `rows` of them together, the tiled axis at the first; turned_row() then names the rows of row `k`.
+  void turn(bool in);
+  void turned_row();
   /// One pass: the reductions and the element stores of stage `stage`.
   void stage(int stage);
   /// Columns: may the single pass take several vectors of columns together, block by block? Every cache line of a row is then
@@ -68,6 +72,8 @@ class Stages {
   void to_shared(const Plan& p, const std::string& at);
   void from_shared(const Plan& p, const std::string& at, const std::string& suffix);
   std::string slot() const;
+  Expr turned_bytes(int i) const;
+  void turn_steps(int i, bool in, const std::string& rows, const std::string& first);
 
   const kernel::Schedule& s_;
   const kernel::Kernel& k_;

@@ -30,7 +30,7 @@ std::int64_t Stages::leaves_per_segment() const {
 Expr Stages::segments() const { return floordiv(leaves() + Expr(leaves_per_segment() - 1), leaves_per_segment()); }
 
 bool Stages::split() const {
-  if (s_.stages != 1 || s_.form == kernel::Form::element || (!rows_ && !blocked())) return false;
+  if (s_.tile_axis >= 0 || s_.stages != 1 || s_.form == kernel::Form::element || (!rows_ && !blocked())) return false;
   const Plan p = plan(0);
   if (p.reduces.empty() || !p.stores.empty()) return false;
   Expr units = 1;

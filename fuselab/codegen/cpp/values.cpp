@@ -121,13 +121,14 @@ std::string Values::lane_offset(const Index& index) const {
   return out;
 }
 
-void Values::load_tile(int i, const std::string& lanes) {
+void Values::move_tile(int i, const std::string& lanes, const std::string& rows, const std::string& tile) {
   const Stmt& st = k_.stmts[static_cast<std::size_t>(i)];
-  const std::string mv = memory_vector(st.type), mt = memory_type(st.type);
+  const bool load = st.kind == StmtKind::load;
   const std::string stride = size(st.index.coefficient(s_.vector_axes.back()));
   needs_.helpers.insert("tile");
-  w_.line(fmt::format("fl_load_tile<{0}, {1}>((const {1}*)bufs[{2}] + ({3}) + e * ({4}), {4}, {5}, rows, {6}_t);", mv, mt,
-                      st.buffer, offset(st.index, true), stride, lanes, var(i)));
+  w_.line(fmt::format("fl_{0}_tile<{1}, {2}, {11}>(({3}{2}*)bufs[{4}] + ({5}) + ({6}) + e * ({7}), {7}, {8}, {9}, {10});",
+                      load ? "load" : "store", memory_vector(st.type), memory_type(st.type), load ? "const " : "", st.buffer,
+                      offset(st.index, true), offset(st.index, false), stride, lanes, rows, tile, rows == "rows" ? "0" : rows));
 }
 
 void Values::load(int i, bool whole) {
@@ -137,7 +138,8 @@ void Values::load(int i, bool whole) {
   Expr stride;
   std::string v;
   if (s_.tiled[static_cast<std::size_t>(i)]) {
-    v = is_bool(st.type) ? fmt::format("__builtin_convertvector({}_t[k] != 0, i32x16)", var(i)) : var(i) + "_t[k]";
+    v = fmt::format("{}_t[{}]", var(i), place_);
+    if (is_bool(st.type)) v = fmt::format("__builtin_convertvector({} != 0, i32x16)", v);
     w_.line(fmt::format("const {} {} = {};", vector_type(st.type), var(i), v));
     return;
   }
@@ -180,6 +182,10 @@ void Values::store(int i, bool whole) {
     return;
   }
   if (is_bool(st.type)) v = fmt::format("__builtin_convertvector({} & 1, u8x16)", v);
+  if (s_.tiled[static_cast<std::size_t>(i)]) {
+    w_.line(fmt::format("{}_t[{}] = {};", var(i), place_, v));
+    return;
+  }
   switch (where) {
     case Mode::contiguous:
       if (!whole) {

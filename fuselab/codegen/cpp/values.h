@@ -28,8 +28,10 @@ class Values {
   void coordinates(const std::vector<int>& axes, const std::string& linear);
   /// One statement. `whole`: all 16 lanes count.
   void statement(int i, bool whole);
-  /// Reads a tiled load's tile into `<var>_t`: in scope are the row axes at the tile's first row, `e`, `m` and `rows`.
-  void load_tile(int i, const std::string& lanes);
+  /// Moves the tile of a tiled load or store between memory and `tile`: in scope are the axes, at the tile's first row, and `e`.
+  void move_tile(int i, const std::string& lanes, const std::string& rows, const std::string& tile);
+  /// Where in `<var>_t` a row's 16 lanes of a tiled statement are: "k" within a tile.
+  void place_tiles(const std::string& place) { place_ = place; }
   /// The number of lanes as text.
   static std::string active(bool whole) { return whole ? "16" : "m"; }
   bool along_lanes(const kernel::Index& index) const;
@@ -51,6 +53,7 @@ class Values {
   Writer& w_;
   Needs& needs_;
   std::vector<std::string> vars_;
+  std::string place_ = "k";
   std::map<std::string, std::string> pointers_;  ///< buffer and row offset -> variable
 };
 
