@@ -73,7 +73,7 @@ latest = []
 
 
 def finisher(source, core):
-    scope = {"torch": torch}
+    scope: dict[str, Any] = {"torch": torch}
     exec(source, scope)
     finish = scope["finish"]
     return lambda *args: finish(core, *args)

@@ -5,6 +5,7 @@ is handed to Dynamo: the wrapper costs more than a small kernel.
 """
 import logging
 import re
+from typing import Any
 
 import torch
 from torch._dynamo.utils import counters, flatten_graph_inputs
@@ -45,12 +46,13 @@ class Job:
         wrap = lambda fn: SerializableAOTDispatchCompiler(compiled.CompiledGraph, fn)  # noqa: E731
         compiled.latest.clear()
         debug.begin(self.options)
+        extra: Any = cache.Extra(debug.key_options(self.options))  # AOTAutograd only carries it to the cache
         # The backward graph is compiled now, not at the first backward: only so can both be kept in the cache as one entry.
         with functorch_config.patch(bundled_autograd_cache=True, force_non_lazy_backward_lowering=True), cache.installed():
             fn = aot_module_simplified(
                 self.gm, self.example_inputs, fw_compiler=wrap(self.forward), bw_compiler=wrap(self.backward),
                 inference_compiler=wrap(self.whole), partition_fn=self.partition(),
-                decompositions=decompositions.table_for(self.options), compiler_config_extra=cache.Extra(debug.key_options(self.options)))
+                decompositions=decompositions.table_for(self.options), compiler_config_extra=extra)
         graph = self.inference
         if graph is None and len(compiled.latest) == 1:
             graph = compiled.latest[0]
