@@ -11,61 +11,64 @@
 namespace fuselab::codegen {
 namespace {
 
+/// Runs passes over a kernel and keeps the text after each one that changed it.
 class Pipeline {
  public:
-  explicit Pipeline(const Options& o) : options_(o) {}
+  explicit Pipeline(kernel::Kernel k) : k_(std::move(k)), text_(print_kernel(k_)) { dumps_.emplace_back("lower", text_); }
 
   template <typename Pass>
-  void run(const std::string& pass, kernel::Kernel& k, const Pass& apply) {
-    if (std::find(options_.skip_passes.begin(), options_.skip_passes.end(), pass) != options_.skip_passes.end()) return;
-    kernel::Kernel next = apply(k);
-    std::string before = print_kernel(k), after = print_kernel(next);
-    if (before != after) dumps.emplace_back(pass, after);
+  void run(const std::string& pass, const Pass& apply) {
+    k_ = apply(k_);
 #ifndef NDEBUG
-    kernel::verify(next);
+    kernel::verify(k_);
 #endif
-    k = std::move(next);
+    std::string text = print_kernel(k_);
+    if (text == text_) return;
+    dumps_.emplace_back(pass, text);
+    text_ = std::move(text);
   }
 
-  std::vector<std::pair<std::string, std::string>> dumps;
+  Generated finish() && {
+    Generated out;
+    out.source = cpp::emit(kernel::schedule(k_));
+    out.kernel_ir = std::move(text_);
+    out.dumps = std::move(dumps_);
+    return out;
+  }
 
  private:
-  const Options& options_;
+  kernel::Kernel k_;
+  std::string text_;  // of k_
+  std::vector<std::pair<std::string, std::string>> dumps_;
 };
-
-Generated finish(kernel::Kernel k, std::vector<std::pair<std::string, std::string>> dumps) {
-  Generated out;
-  out.kernel_ir = print_kernel(k);
-  out.source = cpp::emit(kernel::schedule(k));
-  out.dumps = std::move(dumps);
-  return out;
-}
 
 }  // namespace
 
 Generated generate(const Graph& fragment, const std::string& kernel_name, const Options& options) {
-  kernel::Kernel k = kernel::lower(fragment, kernel_name);
-  Pipeline passes(options);
-  passes.dumps.emplace_back("lower", print_kernel(k));
   kernel::PrecisionOptions precision;
   precision.eager = options.precision == Precision::eager;
   for (const std::string& name : options.keep_dtype) {
     if (name == "all") precision.keep_all = true;
     precision.keep.insert(name);
   }
+  Pipeline passes(kernel::lower(fragment, kernel_name));
   // improve_precision and one_value are the contract, not optimisation: they cannot be skipped.
-  Options always = options;
-  always.skip_passes.clear();
-  Pipeline contract(always);
-  contract.run("improve_precision", k, [&](const kernel::Kernel& x) { return improve_precision(x, precision); });
-  contract.run("one_value", k, [](const kernel::Kernel& x) { return kernel::one_value(x); });
-  passes.dumps.insert(passes.dumps.end(), contract.dumps.begin(), contract.dumps.end());
-  if (options.opt_level > 0) passes.run("simplify", k, [](const kernel::Kernel& x) { return kernel::simplify(x); });
-  return finish(std::move(k), std::move(passes.dumps));
+  passes.run("improve_precision", [&](const kernel::Kernel& k) { return improve_precision(k, precision); });
+  passes.run("one_value", [](const kernel::Kernel& k) { return kernel::one_value(k); });
+  const auto skipped = [&](const char* pass) {
+    return std::find(options.skip_passes.begin(), options.skip_passes.end(), pass) != options.skip_passes.end();
+  };
+  if (options.opt_level > 0 && !skipped("simplify"))
+    passes.run("simplify", [](const kernel::Kernel& k) { return kernel::simplify(k); });
+  return std::move(passes).finish();
 }
 
 Generated generate_from_ir(const std::string& ir_text, const std::string& file) {
-  return finish(kernel::parse_kernel(ir_text, file), {});
+  kernel::Kernel k = kernel::parse_kernel(ir_text, file);
+  Generated out;
+  out.kernel_ir = print_kernel(k);
+  out.source = cpp::emit(kernel::schedule(k));
+  return out;
 }
 
 }  // namespace fuselab::codegen

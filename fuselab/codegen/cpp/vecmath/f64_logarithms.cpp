@@ -1,9 +1,61 @@
 // Logarithms, powers and inverse hyperbolic functions in f64.
+#include <string>
+
 #include "fuselab/codegen/cpp/vecmath/groups.h"
 
 namespace fuselab::codegen::vecmath {
 
+namespace {
+
+/// The text of log, log2 or log10: `result` makes y, right for ordinary x, from n, h and l, where log(x) = n log(2) + h + l.
+std::string logarithm(const std::string& function, const std::string& result) {
+  return R"fl(
+FL_INLINE f64x16 )fl" +
+         function + R"fl((f64x16 x) {
+  i64x16 special = __builtin_convertvector(fl_bits(x), u64x16) - 0x0010000000000000ul >= 0x7fe0000000000000ul;
+  i64x16 b = fl_bits(x), bias = (i64x16)(0l);
+  bool any_special = fl_any(special);
+  if (any_special) {
+    i64x16 small = x < 0x1p-1022 & x > 0.0;
+    b = small ? fl_bits(x * 0x1p54) : b;
+    bias = small ? (i64x16)(-54l) : (i64x16)(0l);
+  }
+  i64x16 e = (b - 0x3fe6a09e667f3bcdl) >> 52;
+  f64x16 f = fl_float(b - (e << 52)) - 1.0;
+  f64x16 n = fl_small_int_f64(e + bias);
+  f64x16 l, h = fl_log_head_f64(f, l);
+)fl" + result +
+         R"fl(  if (any_special) {
+    f64x16 edge = x == 0.0 ? fl_f64(-__builtin_inf()) : x < 0.0 ? fl_f64(__builtin_nan("")) : x;
+    y = special & !(x < 0x1p-1022 & x > 0.0) ? edge : y;
+  }
+  return y;
+}
+)fl";
+}
+
+}  // namespace
+
 const Group& f64_logarithms() {
+  static const std::string log = logarithm("fl_log_f64", R"fl(  f64x16 big = n * 0x1.62e42fefa3800p-1;
+  f64x16 s = big + h;
+  f64x16 y = s + ((h - (s - big)) + fl_fma(n, fl_f64(0x1.ef35793c76730p-45), l));
+)fl");
+  static const std::string log2 = logarithm("fl_log2_f64", R"fl(  f64x16 hl = h + l;
+  l = (h - hl) + l;
+  f64x16 ph = hl * 0x1.71547652b82fep+0;
+  f64x16 pl = fl_fma(hl, fl_f64(0x1.71547652b82fep+0), -ph) + fl_fma(hl, fl_f64(0x1.777d0ffda0d24p-56), l * 0x1.71547652b82fep+0);
+  f64x16 s = n + ph;
+  f64x16 y = s + ((ph - (s - n)) + pl);
+)fl");
+  static const std::string log10 = logarithm("fl_log10_f64", R"fl(  f64x16 hl = h + l;
+  l = (h - hl) + l;
+  f64x16 ph = hl * 0x1.bcb7b1526e50ep-2;
+  f64x16 pl = fl_fma(hl, fl_f64(0x1.bcb7b1526e50ep-2), -ph) + fl_fma(hl, fl_f64(0x1.95355baaafad3p-57), l * 0x1.bcb7b1526e50ep-2);
+  f64x16 big = n * 0x1.34413509f7800p-2;
+  f64x16 s = big + ph;
+  f64x16 y = s + ((ph - (s - big)) + fl_fma(n, fl_f64(0x1.fef311f12b358p-46), pl));
+)fl");
   static const Group group = {
       // |k| < 2^51 to f64 without a conversion instruction, which AVX2 lacks.
       {"_small_int",
@@ -38,100 +90,9 @@ FL_INLINE f64x16 fl_log_head_f64(f64x16 f, f64x16& l) {
 }
 )fl",
        {}},
-      {"log",
-       DType::f64,
-       1,
-       "fl_log_f64",
-       R"fl(
-FL_INLINE f64x16 fl_log_f64(f64x16 x) {
-  i64x16 special = __builtin_convertvector(fl_bits(x), u64x16) - 0x0010000000000000ul >= 0x7fe0000000000000ul;
-  i64x16 b = fl_bits(x), bias = (i64x16)(0l);
-  bool any_special = fl_any(special);
-  if (any_special) {
-    i64x16 small = x < 0x1p-1022 & x > 0.0;
-    b = small ? fl_bits(x * 0x1p54) : b;
-    bias = small ? (i64x16)(-54l) : (i64x16)(0l);
-  }
-  i64x16 e = (b - 0x3fe6a09e667f3bcdl) >> 52;
-  f64x16 f = fl_float(b - (e << 52)) - 1.0;
-  f64x16 n = fl_small_int_f64(e + bias);
-  f64x16 l, h = fl_log_head_f64(f, l);
-  f64x16 big = n * 0x1.62e42fefa3800p-1;
-  f64x16 s = big + h;
-  f64x16 y = s + ((h - (s - big)) + fl_fma(n, fl_f64(0x1.ef35793c76730p-45), l));
-  if (any_special) {
-    f64x16 edge = x == 0.0 ? fl_f64(-__builtin_inf()) : x < 0.0 ? fl_f64(__builtin_nan("")) : x;
-    y = special & !(x < 0x1p-1022 & x > 0.0) ? edge : y;
-  }
-  return y;
-}
-)fl",
-       {"_log_head", "_small_int"}},
-      {"log2",
-       DType::f64,
-       1,
-       "fl_log2_f64",
-       R"fl(
-FL_INLINE f64x16 fl_log2_f64(f64x16 x) {
-  i64x16 special = __builtin_convertvector(fl_bits(x), u64x16) - 0x0010000000000000ul >= 0x7fe0000000000000ul;
-  i64x16 b = fl_bits(x), bias = (i64x16)(0l);
-  bool any_special = fl_any(special);
-  if (any_special) {
-    i64x16 small = x < 0x1p-1022 & x > 0.0;
-    b = small ? fl_bits(x * 0x1p54) : b;
-    bias = small ? (i64x16)(-54l) : (i64x16)(0l);
-  }
-  i64x16 e = (b - 0x3fe6a09e667f3bcdl) >> 52;
-  f64x16 f = fl_float(b - (e << 52)) - 1.0;
-  f64x16 n = fl_small_int_f64(e + bias);
-  f64x16 l, h = fl_log_head_f64(f, l);
-  f64x16 hl = h + l;
-  l = (h - hl) + l;
-  f64x16 ph = hl * 0x1.71547652b82fep+0;
-  f64x16 pl = fl_fma(hl, fl_f64(0x1.71547652b82fep+0), -ph) + fl_fma(hl, fl_f64(0x1.777d0ffda0d24p-56), l * 0x1.71547652b82fep+0);
-  f64x16 s = n + ph;
-  f64x16 y = s + ((ph - (s - n)) + pl);
-  if (any_special) {
-    f64x16 edge = x == 0.0 ? fl_f64(-__builtin_inf()) : x < 0.0 ? fl_f64(__builtin_nan("")) : x;
-    y = special & !(x < 0x1p-1022 & x > 0.0) ? edge : y;
-  }
-  return y;
-}
-)fl",
-       {"_log_head", "_small_int"}},
-      {"log10",
-       DType::f64,
-       1,
-       "fl_log10_f64",
-       R"fl(
-FL_INLINE f64x16 fl_log10_f64(f64x16 x) {
-  i64x16 special = __builtin_convertvector(fl_bits(x), u64x16) - 0x0010000000000000ul >= 0x7fe0000000000000ul;
-  i64x16 b = fl_bits(x), bias = (i64x16)(0l);
-  bool any_special = fl_any(special);
-  if (any_special) {
-    i64x16 small = x < 0x1p-1022 & x > 0.0;
-    b = small ? fl_bits(x * 0x1p54) : b;
-    bias = small ? (i64x16)(-54l) : (i64x16)(0l);
-  }
-  i64x16 e = (b - 0x3fe6a09e667f3bcdl) >> 52;
-  f64x16 f = fl_float(b - (e << 52)) - 1.0;
-  f64x16 n = fl_small_int_f64(e + bias);
-  f64x16 l, h = fl_log_head_f64(f, l);
-  f64x16 hl = h + l;
-  l = (h - hl) + l;
-  f64x16 ph = hl * 0x1.bcb7b1526e50ep-2;
-  f64x16 pl = fl_fma(hl, fl_f64(0x1.bcb7b1526e50ep-2), -ph) + fl_fma(hl, fl_f64(0x1.95355baaafad3p-57), l * 0x1.bcb7b1526e50ep-2);
-  f64x16 big = n * 0x1.34413509f7800p-2;
-  f64x16 s = big + ph;
-  f64x16 y = s + ((ph - (s - big)) + fl_fma(n, fl_f64(0x1.fef311f12b358p-46), pl));
-  if (any_special) {
-    f64x16 edge = x == 0.0 ? fl_f64(-__builtin_inf()) : x < 0.0 ? fl_f64(__builtin_nan("")) : x;
-    y = special & !(x < 0x1p-1022 & x > 0.0) ? edge : y;
-  }
-  return y;
-}
-)fl",
-       {"_log_head", "_small_int"}},
+      {"log", DType::f64, 1, "fl_log_f64", log, {"_log_head", "_small_int"}},
+      {"log2", DType::f64, 1, "fl_log2_f64", log2, {"_log_head", "_small_int"}},
+      {"log10", DType::f64, 1, "fl_log10_f64", log10, {"_log_head", "_small_int"}},
       {"log1p",
        DType::f64,
        1,
