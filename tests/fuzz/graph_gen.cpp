@@ -108,7 +108,7 @@ class Generator {
     Graph& g = case_.graph;
     const std::size_t inputs_before = g.inputs.size(), values_before = g.values.size();
     try {
-      Node node = random_node(g, op, random_, case_.symbols);
+      Node node = random_node(g, op, random_);
       const std::vector<Type> types = infer(g, node);
       for (const Type& t : types) {
         if (elements(t, case_.symbols) > limits_.max_elements || t.sizes.size() > 5) fail("fuzz.rejected", "too large");

@@ -108,7 +108,10 @@ class Minimiser {
 
   Case run() {
     for (bool progress = true; progress && budget_ > 0;) {
-      progress = one_output() | cut_nodes() | bypass_nodes() | shrink_symbols() | shrink_sizes();
+      progress = false;
+      for (const auto step : {&Minimiser::one_output, &Minimiser::cut_nodes, &Minimiser::bypass_nodes, &Minimiser::shrink_symbols,
+                              &Minimiser::shrink_sizes})
+        progress = (this->*step)() || progress;
     }
     return best_;
   }

@@ -15,8 +15,7 @@ using Exprs = std::vector<Expr>;
 /// Draws operands and attributes for one node.
 class NodeGenerator {
  public:
-  NodeGenerator(Graph& g, const ops::Op& op, Random& random, const std::map<std::string, std::int64_t>& symbols)
-      : g_(g), op_(op), random_(random), symbols_(symbols) {}
+  NodeGenerator(Graph& g, const ops::Op& op, Random& random) : g_(g), op_(op), random_(random) {}
 
   Node run() {
     node_.op = &op_;
@@ -261,7 +260,6 @@ class NodeGenerator {
   Graph& g_;
   const ops::Op& op_;
   Random& random_;
-  const std::map<std::string, std::int64_t>& symbols_;
   Node node_;
   ValueId first_ = -1;
 };
@@ -272,8 +270,6 @@ ValueId new_input(Graph& g, Type type) {
   return g.add_input(g.unique_name("in" + std::to_string(g.values.size())), std::move(type));
 }
 
-Node random_node(Graph& g, const ops::Op& op, Random& random, const std::map<std::string, std::int64_t>& symbols) {
-  return NodeGenerator(g, op, random, symbols).run();
-}
+Node random_node(Graph& g, const ops::Op& op, Random& random) { return NodeGenerator(g, op, random).run(); }
 
 }  // namespace fuselab::fuzz

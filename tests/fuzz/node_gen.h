@@ -1,6 +1,5 @@
 // One random node of a given operator: operands from the graph's values (or new inputs), attributes from the row.
 #pragma once
-#include <map>
 #include <string>
 
 #include "fuselab/graph/graph.h"
@@ -12,6 +11,6 @@ namespace fuselab::fuzz {
 ValueId new_input(Graph& g, Type type);
 
 /// May add inputs to `g` (weights, statistics). Throws Error when nothing fits; what it returns need not pass infer().
-Node random_node(Graph& g, const ops::Op& op, Random& random, const std::map<std::string, std::int64_t>& symbols);
+Node random_node(Graph& g, const ops::Op& op, Random& random);
 
 }  // namespace fuselab::fuzz
