@@ -17,7 +17,7 @@ asan:
 	@scripts/sanitize.sh asan
 
 tsan:
-	@scripts/sanitize.sh tsan --gtest_filter='Cache*:Jit*:Threads*:Warn*:Runtime*:Pool*:Launch*'
+	@scripts/sanitize.sh tsan
 
 bench: setup
 	@.venv/bin/python bench/run.py --markdown docs/performance.md

@@ -10,8 +10,22 @@
 #include <exception>
 #include <mutex>
 
+#ifdef FUSELAB_TSAN
+#include <sanitizer/tsan_interface.h>
+#endif
+
 namespace fuselab {
 namespace {
+
+// libgomp is not instrumented: ThreadSanitizer does not see that the pool's threads start after the caller's writes and end
+// before its next reads, so it is told.
+#ifdef FUSELAB_TSAN
+void hand_over(void* region) { __tsan_release(region); }
+void take_over(void* region) { __tsan_acquire(region); }
+#else
+void hand_over(void*) {}
+void take_over(void*) {}
+#endif
 
 /// The few entry points of libgomp we need. Looked up once, at the first use: by then whoever brings a libgomp has loaded it.
 struct OpenMp {
@@ -77,6 +91,7 @@ struct Region {
 };
 
 void run_share(void* data) {
+  take_over(data);
   const Region& region = *static_cast<Region*>(data);
   const OpenMp& omp = *openmp();
   // The pool may give fewer threads than asked for; the ranges follow what it gave.
@@ -85,6 +100,7 @@ void run_share(void* data) {
   const std::int64_t begin = thread * share + std::min(thread, rest);
   const std::int64_t end = begin + share + (thread < rest ? 1 : 0);
   if (begin < end) region.fn(region.context, begin, end, static_cast<int>(thread));
+  hand_over(data);
 }
 
 }  // namespace
@@ -118,7 +134,9 @@ void parallel_ranges(std::int64_t units, int threads, RangeFunction fn, void* co
     return;
   }
   Region region{units, fn, context};
+  hand_over(&region);
   omp->parallel(run_share, &region, static_cast<unsigned>(std::min<std::int64_t>(threads, units)), 0);
+  take_over(&region);
 }
 
 namespace detail {

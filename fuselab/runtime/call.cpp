@@ -128,7 +128,7 @@ void Call::run() {
     }
   }
   arena_block_.reset();
-  if (first) g.timing_.first_run = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+  if (first) g.first_run_ = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
 }
 
 namespace {

@@ -186,6 +186,12 @@ void CompiledGraph::prepare() {
   counters.fallbacks.fetch_add(static_cast<std::uint64_t>(extern_steps_), std::memory_order_relaxed);
 }
 
+Timing CompiledGraph::timing() const {
+  Timing t = timing_;
+  t.first_run = first_run_.load(std::memory_order_relaxed);
+  return t;
+}
+
 std::size_t CompiledGraph::bindings() const {
   const std::lock_guard lock(mutex_);
   return std::max<std::size_t>(bindings_.size(), last_ ? 1 : 0);

@@ -16,8 +16,22 @@
 
 #include "fuselab/core/error.h"
 
+#ifdef FUSELAB_ASAN
+#include <sanitizer/asan_interface.h>
+#endif
+
 namespace fuselab::runtime {
 namespace {
+
+// AddressSanitizer sees blocks come from the system and go back to it, not what the pool does in between: it is told that an idle
+// block must not be touched.
+#ifdef FUSELAB_ASAN
+void forbid(const Storage* s, std::size_t bytes) { ASAN_POISON_MEMORY_REGION(s->data, bytes); }
+void permit(const Storage* s, std::size_t bytes) { ASAN_UNPOISON_MEMORY_REGION(s->data, bytes); }
+#else
+void forbid(const Storage*, std::size_t) {}
+void permit(const Storage*, std::size_t) {}
+#endif
 
 constexpr std::size_t kAlign = 64;
 constexpr std::size_t kHugePage = std::size_t{2} << 20;
@@ -124,6 +138,7 @@ Central& central() {
 
 void destroy(Storage* s) noexcept {
   const std::size_t bytes = class_bytes(s->size_class);
+  permit(s, bytes);
   if (bytes >= kMapFrom)
     munmap(s->data, bytes);
   else
@@ -202,6 +217,7 @@ void refresh(Central& c) noexcept {
 void give_back(Storage* s) noexcept {
   Central& c = central();
   const int k = s->size_class;
+  forbid(s, class_bytes(k));
   if (use_local(c, k)) {
     refresh(c);
     if (local.count[k] < kLocalDepth) {
@@ -243,6 +259,13 @@ Storage* fresh_block(Central& c, int k) {
   return s;
 }
 
+/// An idle block to its one new owner.
+StorageRef hand_out(Storage* s) {
+  permit(s, class_bytes(s->size_class));
+  s->refs.store(1, std::memory_order_relaxed);
+  return StorageRef(s);
+}
+
 }  // namespace
 
 StorageRef allocate(std::size_t bytes) {
@@ -252,11 +275,7 @@ StorageRef allocate(std::size_t bytes) {
   const int k = class_of(bytes);
   if (use_local(c, k)) {
     refresh(c);
-    if (local.count[k]) {
-      Storage* s = local.items[k][--local.count[k]];
-      s->refs.store(1, std::memory_order_relaxed);
-      return StorageRef(s);
-    }
+    if (local.count[k]) return hand_out(local.items[k][--local.count[k]]);
   }
   {
     const std::lock_guard lock(c.mutex);
@@ -265,8 +284,7 @@ StorageRef allocate(std::size_t bytes) {
       Storage* s = list.back();
       list.pop_back();
       c.idle_bytes -= class_bytes(k);
-      s->refs.store(1, std::memory_order_relaxed);
-      return StorageRef(s);
+      return hand_out(s);
     }
   }
   return StorageRef(fresh_block(c, k));

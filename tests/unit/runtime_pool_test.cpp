@@ -7,6 +7,10 @@
 #include <thread>
 #include <vector>
 
+#ifdef FUSELAB_ASAN
+#include <sanitizer/asan_interface.h>
+#endif
+
 #include "fuselab/core/error.h"
 #include "fuselab/runtime/pool.h"
 
@@ -43,6 +47,21 @@ TEST(RuntimePool, ABlockIsReused) {
     EXPECT_EQ(again->data, first) << bytes;
   }
 }
+
+#ifdef FUSELAB_ASAN
+TEST(RuntimePool, AnIdleBlockIsForbiddenGround) {
+  for (const std::size_t bytes : {100ul, 100'000ul, 10'000'000ul}) {
+    StorageRef s = allocate(bytes);
+    char* const data = static_cast<char*>(s->data);
+    EXPECT_EQ(__asan_region_is_poisoned(data, s->bytes), nullptr) << bytes;
+    s.reset();
+    EXPECT_TRUE(__asan_address_is_poisoned(data) && __asan_address_is_poisoned(data + bytes - 1)) << bytes;
+    s = allocate(bytes);
+    ASSERT_EQ(s->data, data);
+    EXPECT_EQ(__asan_region_is_poisoned(data, s->bytes), nullptr) << bytes;
+  }
+}
+#endif
 
 TEST(RuntimePool, AReferenceKeepsABlock) {
   StorageRef a = allocate(1000);
