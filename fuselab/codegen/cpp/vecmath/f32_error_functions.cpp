@@ -88,8 +88,9 @@ FL_INLINE f32x16 fl_erf_f32(f32x16 x) {
 }
 )fl",
        {"_lookup"}},
-      // x Phi(x), Phi(-t) = e^(-t^2/2) w Q(1 - w), w = 1 / (1 + 0.3 t), t = |x|: no cancellation for negative x. t^2 enters in
-      // two floats.
+      // x Phi(x), t Phi(-t) = e^(-t^2/2) v Q(v), v = c t / (t + c), c = 3.765625, t = |x|: no cancellation for negative x, and v is t
+      // where t is tiny. Q has degree 8; c is where that is best. The exponent of e is -r/2 after the power of 2 is taken out; t^2
+      // enters in two floats. Beyond 12 the first lines give no sensible number.
       {"gelu",
        DType::f32,
        1,
@@ -97,33 +98,30 @@ FL_INLINE f32x16 fl_erf_f32(f32x16 x) {
        R"fl(
 FL_INLINE f32x16 fl_gelu_f32(f32x16 x) {
   f32x16 t = fl_abs(x);
-  t = t > 15.0f ? fl_f32(15.0f) : t;
-  f32x16 w = 1.0f / (t + 0x1.aaaaaap+1f);
-  f32x16 v = t * w;
-  f32x16 p = fl_fma(v, fl_f32(0x1.1973a6p-4f), fl_f32(-0x1.f31d08p-3f));
-  p = fl_fma(p, v, fl_f32(0x1.e4d3f0p-3f));
-  p = fl_fma(p, v, fl_f32(0x1.196378p-5f));
-  p = fl_fma(p, v, fl_f32(0x1.3d2f72p-4f));
-  p = fl_fma(p, v, fl_f32(-0x1.dcc404p-2f));
-  p = fl_fma(p, v, fl_f32(-0x1.1497c0p-2f));
-  p = fl_fma(p, v, fl_f32(0x1.07be20p+1f));
-  p = fl_fma(p, v, fl_f32(-0x1.620d16p+1f));
-  p = fl_fma(p, v, fl_f32(0x1.aaaaaap+0f)) * w;
+  f32x16 v = t * (0x1.e2p+1f / (t + 0x1.e2p+1f));
+  f32x16 p = fl_fma(v, fl_f32(0x1.94dea6p-21f), fl_f32(-0x1.3fcd0ap-17f));
+  p = fl_fma(p, v, fl_f32(0x1.b06fe4p-16f));
+  p = fl_fma(p, v, fl_f32(0x1.2fe314p-13f));
+  p = fl_fma(p, v, fl_f32(-0x1.6fa42ep-12f));
+  p = fl_fma(p, v, fl_f32(-0x1.2258b4p-7f));
+  p = fl_fma(p, v, fl_f32(0x1.2c8dd6p-4f));
+  p = fl_fma(p, v, fl_f32(-0x1.108ce2p-2f));
+  p = fl_fma(p, v, fl_f32(0.5f));
   f32x16 sq = t * t;
   f32x16 shifted = fl_fma(sq, fl_f32(-0x1.715476p-1f), fl_f32(0x1.8p23f));
   f32x16 n = shifted - 0x1.8p23f;
-  f32x16 r = fl_fma(sq, fl_f32(-0.5f), n * -0x1.62e400p-1f);
-  r = fl_fma(n, fl_f32(-0x1.7f7d1cp-20f), r) - 0.5f * fl_fma(t, t, -sq);
-  f32x16 e = fl_fma(r, fl_f32(0x1.6d5f60p-10f), fl_f32(0x1.123c22p-7f));
-  e = fl_fma(e, r, fl_f32(0x1.5554d8p-5f));
-  e = fl_fma(e, r, fl_f32(0x1.55548ep-3f));
-  e = fl_fma(e, r, fl_f32(0.5f));
-  e = fl_fma(fl_fma(r * r, e, r), p, p);
-  f32x16 scale = fl_float((fl_bits(shifted) << 23) + 0x3f800000);
-  f32x16 g = x * (e * scale);
-  f32x16 y = x > 0.0f ? x - g : g;
-  if (fl_any(!(fl_abs(x) <= 12.0f))) {
-    f32x16 edge = x * fl_scale_f32(e * 0x1p64f, fl_f32(0.0f), fl_bits(shifted) - 0x4b400000) * 0x1p-64f;
+  f32x16 r = fl_fma(n, fl_f32(0x1.62e400p+0f), sq);
+  r = fl_fma(n, fl_f32(0x1.7f7d1cp-19f), r) + fl_fma(t, t, -sq);
+  f32x16 e = fl_fma(r, fl_f32(0x1.6d5f60p-16f), fl_f32(-0x1.123c22p-12f));
+  e = fl_fma(e, r, fl_f32(0x1.5554d8p-9f));
+  e = fl_fma(e, r, fl_f32(-0x1.55548ep-6f));
+  e = fl_fma(e, r, fl_f32(0.125f));
+  e = fl_fma(e, r, fl_f32(-0.5f));
+  e = fl_fma(e * r, p, p);
+  f32x16 tail = fl_float(fl_bits(e) + (fl_bits(shifted) << 23));
+  f32x16 y = fl_fma(-v, tail, fl_f32(-0.0f) > x ? fl_f32(-0.0f) : x);  // -0 for -0
+  if (fl_any(!(t <= 12.0f))) {
+    f32x16 edge = -v * fl_scale_f32(e * 0x1p64f, fl_f32(0.0f), fl_bits(shifted) - 0x4b400000) * 0x1p-64f;
     y = x > 12.0f ? x : x < -14.5f ? x * 0.0f : x < -12.0f ? edge : y;
   }
   return y;
