@@ -58,7 +58,8 @@ Expr floordiv_constant(const Expr& a, std::int64_t b) {
   const std::int64_t g = common_factor(rest, b, false);
   for (auto& t : rest) t.coefficient = expr_detail::floor_div(t.coefficient, g);
   b /= g;
-  const Expr outside = ExprBuilder::from_terms(std::move(whole)), inside = ExprBuilder::from_terms(std::move(rest));
+  Expr outside = ExprBuilder::from_terms(std::move(whole));
+  const Expr inside = ExprBuilder::from_terms(std::move(rest));
   if (b == 1) return outside + inside;
   if (inside.is_const()) return outside + Expr(expr_detail::floor_div(inside.value(), b));
   if (const auto* x = single_atom(inside); x && x->kind == Kind::floordiv) return outside + floordiv(x->a, x->b * Expr(b));

@@ -5,17 +5,10 @@
 #include <set>
 
 #include "fuselab/fuse/loops.h"
+#include "fuselab/fuse/views.h"
 
 namespace fuselab::fuse {
 namespace {
-
-std::vector<Expr> without_ones(const std::vector<Expr>& sizes) {
-  std::vector<Expr> out;
-  for (const Expr& s : sizes) {
-    if (!s.is(1)) out.push_back(s);
-  }
-  return out;
-}
 
 class Check {
  public:

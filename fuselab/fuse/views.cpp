@@ -27,7 +27,8 @@ std::vector<int> dims_of(const Attrs& attrs, const char* name, int rank) {
   return out;
 }
 
-// One side of a reshape without its dims of size 1.
+}  // namespace
+
 std::vector<Expr> without_ones(const std::vector<Expr>& sizes) {
   std::vector<Expr> out;
   for (const Expr& s : sizes) {
@@ -35,8 +36,6 @@ std::vector<Expr> without_ones(const std::vector<Expr>& sizes) {
   }
   return out;
 }
-
-}  // namespace
 
 View describe_view(const Graph& g, const Node& node) {
   View view;

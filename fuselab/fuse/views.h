@@ -17,6 +17,8 @@ struct View {
 /// Reads the attributes of a view-kind node. Operators it does not know are ViewKind::other.
 View describe_view(const Graph& g, const Node& node);
 
+std::vector<Expr> without_ones(const std::vector<Expr>& sizes);
+
 /// Does the reshape only merge or only split neighbouring dims (and add or drop dims of size 1)?
 bool merges_or_splits(const std::vector<Expr>& from, const std::vector<Expr>& to);
 

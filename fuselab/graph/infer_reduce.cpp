@@ -11,7 +11,7 @@ namespace fuselab::infer_rules {
 // by PyTorch, too.
 bool needs_elements(const ops::Op& op) {
   const std::string& recipe = op.lower;
-  if (op.reduce == ops::ReduceDims::batch) return op.more.size() > 0;
+  if (op.reduce == ops::ReduceDims::batch) return !op.more.empty();
   return op.kind == ops::Kind::reduce && (recipe.starts_with("rmax(") || recipe.starts_with("rmin(") ||
                                           recipe.starts_with("rfirst") || recipe.starts_with("rarg"));
 }

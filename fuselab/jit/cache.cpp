@@ -210,7 +210,7 @@ std::vector<Cache::Entry> Cache::list() const {
   std::vector<Entry> entries;
   std::error_code error;
   if (folder_.empty() || !fs::exists(folder_, error)) return entries;
-  fs::directory_iterator(folder_, error);  // the folder itself must be readable
+  const fs::directory_iterator readable(folder_, error);  // the folder itself must be
   if (error) fail("cache.unreadable", "the kernel cache {} cannot be listed ({})", folder_, error.message());
   fs::recursive_directory_iterator at(folder_, fs::directory_options::skip_permission_denied, error), end;
   if (error) fail("cache.unreadable", "the kernel cache {} cannot be listed ({})", folder_, error.message());

@@ -66,8 +66,9 @@ class Expander {
       names_[name] = v;
       return;
     }
-    if (i >= env_.args.size() || !env_.args[i]) return;
-    int s = *env_.args[i];
+    const std::optional<int> arg = i < env_.args.size() ? env_.args[i] : std::nullopt;
+    if (!arg) return;
+    int s = *arg;
     const DType own = k_.stmts[s].type;
     if (decides(i) && is_low_precision(own)) s = rounded(s);
     if (own != env_.compute && !is_bool(own)) s = cast(s, env_.compute);

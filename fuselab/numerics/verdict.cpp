@@ -69,7 +69,7 @@ std::string value_text(const Tensor& t, std::int64_t i) {
   return fmt::format("{:.{}g}", t.get(i), t.dtype() == DType::f64 ? 17 : 9);
 }
 
-void add_reason(Verdict& verdict, std::string text) {
+void add_reason(Verdict& verdict, const std::string& text) {
   verdict.reason += verdict.reason.empty() ? "" : "; ";
   verdict.reason += text;
 }

@@ -43,8 +43,8 @@ struct Tree {
 /// across the four chains, across the blocks, across the lanes.
 double tree_depth(std::int64_t n, std::int64_t lanes) {
   const std::int64_t steps = (n + lanes - 1) / lanes, in_block = std::min<std::int64_t>(steps, 32), blocks = (steps + 31) / 32;
-  return static_cast<double>((in_block + 3) / 4 - 1) +
-         std::ceil(std::log2(static_cast<double>(std::min<std::int64_t>(in_block, 4)))) +
+  const std::int64_t in_chain = (in_block + 3) / 4;
+  return static_cast<double>(in_chain - 1) + std::ceil(std::log2(static_cast<double>(std::min<std::int64_t>(in_block, 4)))) +
          std::ceil(std::log2(static_cast<double>(blocks))) + std::ceil(std::log2(static_cast<double>(std::min(n, lanes))));
 }
 

@@ -102,8 +102,7 @@ std::string artifacts_text(const Artifacts& a) {
   return out + "}\n";
 }
 
-std::string precision_block(const BenchmarkSpec& spec) {
-  const PrecisionContext& p = *spec.precision;
+std::string precision_block(const BenchmarkSpec& spec, const PrecisionContext& p) {
   std::string options = "{";
   for (const auto& [name, text] : spec.options) options += (options.size() > 1 ? ", " : "") + quoted(name) + ": " + text;
   options += "}";
@@ -120,7 +119,7 @@ std::string precision_block(const BenchmarkSpec& spec) {
 std::string python_text(const std::string& s) {
   const bool raw = s.find("'''") == std::string::npos && s.find('\r') == std::string::npos && s.find('\0') == std::string::npos &&
                    (s.empty() || (s.back() != '\\' && s.back() != '\''));
-  const bool ascii = s.find_first_of("\x7f") == std::string::npos;
+  const bool ascii = s.find('\x7f') == std::string::npos;
   if (s.find('\n') == std::string::npos || !raw || !ascii) return quoted(s);
   return "r'''" + s + "'''";
 }
@@ -146,7 +145,7 @@ Script generate_benchmark_script(const BenchmarkSpec& spec) {
   t += "FRAGMENT = " + python_text(spec.fragment) + "\n\n";
   t += artifacts_text(spec.artifacts);
   t += "\n# --e2e compiles this text.\nKERNEL_IR = " + python_text(spec.kernel_ir) + "\n";
-  if (spec.precision) t += precision_block(spec);
+  if (spec.precision) t += precision_block(spec, *spec.precision);
   t += "\n\nif __name__ == \"__main__\":\n    from fuselab.repro.runner import main\n\n    sys.exit(main(globals()))\n";
   return script;
 }

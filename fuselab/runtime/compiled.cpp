@@ -92,7 +92,7 @@ CompiledGraph::CompiledGraph(Graph graph, Options options) : original_(std::move
     sources.push_back(generated_.back().source);
   }
   timing_.codegen = ms_since(codegen_start) + asked_ms;
-  compile(std::move(sources));
+  compile(sources);
   prepare();
   timing_.total = ms_since(start);
 }
@@ -110,7 +110,7 @@ CompiledGraph::CompiledGraph(Graph graph, fuse::Plan plan, std::vector<codegen::
          generated_.size());
   std::vector<codegen::Source> texts;
   for (const auto& g : generated_) texts.push_back(g.source);
-  compile(std::move(texts));
+  compile(texts);
   prepare();
   timing_.total = ms_since(start);
 }
@@ -130,7 +130,7 @@ fuse::Plan one_kernel_plan(const Graph& fragment, const std::string& kernel_name
   return plan;
 }
 
-void CompiledGraph::compile(std::vector<codegen::Source> sources) {
+void CompiledGraph::compile(const std::vector<codegen::Source>& sources) {
   const auto start = Clock::now();
   if (!sources.empty()) {
     const int threads = options_.compile_threads > 0 ? options_.compile_threads : machine_threads();

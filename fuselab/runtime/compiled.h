@@ -137,7 +137,7 @@ class CompiledGraph {
  private:
   friend class Call;
   void prepare();
-  void compile(std::vector<codegen::Source> sources);
+  void compile(const std::vector<codegen::Source>& sources);
   std::shared_ptr<const Binding> find_binding(std::span<const std::int64_t> size_args, std::span<const InputView> inputs) const;
 
   /// Where a symbol's value comes from at a call: a size argument, a dimension or stride of an input, or (slow) an equation.

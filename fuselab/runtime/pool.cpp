@@ -99,15 +99,14 @@ void* map_aligned(std::size_t bytes) {
   const std::size_t whole = bytes + kHugePage;
   void* raw = mmap(nullptr, whole, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (raw == MAP_FAILED) return nullptr;
-  const auto begin = reinterpret_cast<std::uintptr_t>(raw);
-  const std::uintptr_t aligned = (begin + kHugePage - 1) & ~(kHugePage - 1);
-  const std::size_t head = aligned - begin, tail = whole - head - bytes;
+  const std::size_t head = -reinterpret_cast<std::uintptr_t>(raw) % kHugePage, tail = whole - head - bytes;
+  char* const aligned = static_cast<char*>(raw) + head;
   if (head) munmap(raw, head);
-  if (tail) munmap(reinterpret_cast<void*>(aligned + bytes), tail);
+  if (tail) munmap(aligned + bytes, tail);
 #ifdef MADV_HUGEPAGE
-  madvise(reinterpret_cast<void*>(aligned), bytes, MADV_HUGEPAGE);  // only advice: without it the block is slower, not wrong
+  madvise(aligned, bytes, MADV_HUGEPAGE);  // only advice: without it the block is slower, not wrong
 #endif
-  return reinterpret_cast<void*>(aligned);
+  return aligned;
 }
 
 struct Central {

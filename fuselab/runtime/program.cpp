@@ -75,7 +75,7 @@ struct Builder {
       } else if (const auto* number = std::get_if<Scalar>(&a)) {
         arg.number = *number;
       }
-      to.args.push_back(std::move(arg));
+      to.args.push_back(arg);
     }
     for (const ValueId v : n.results) to.slots.push_back(add_slot(v, Home::result, i));
   }

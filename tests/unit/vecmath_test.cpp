@@ -69,7 +69,7 @@ double bound(const Function& f) {
       {"cos", 0.601},     {"tan", 0.65},  {"erf", 0.65},      {"mish", 1.6},         {"exp_sum", 1.0},  {"recip", 0.5},
       {"softplus", 1.55}, {"rsqrt", 1.5}, {"gelu_tanh", 2.6}, {"log_sigmoid", 1.55}, {"hardswish", 2.0}};
   static const std::map<std::string, double> f64 = {{"erfc", 5.5}, {"gelu", 24}, {"mish", 4},
-                                                    {"sinh", 2}, {"atanh", 2}, {"cosh", 1.5}};
+                                                    {"sinh", 2},   {"atanh", 2}, {"cosh", 1.5}};
   if (f.type == DType::f32) return f32.count(std::string(f.name)) != 0 ? f32.at(std::string(f.name)) : 0.5001;
   return f64.count(std::string(f.name)) != 0 ? f64.at(std::string(f.name)) : 1.6;
 }

@@ -39,7 +39,7 @@ std::string literal(const Scalar& v, DType t) {
   if (!is_float(t)) {
     switch (t) {
       case DType::i8:
-        i = static_cast<std::int8_t>(i);
+        i = static_cast<std::int8_t>(i);  // NOLINT(bugprone-signed-char-misuse): a number, not a character
         break;
       case DType::u8:
         i = static_cast<std::uint8_t>(i);
