@@ -14,7 +14,8 @@ int g_exit = kDone;
 
 /// Errors that come from how the program was called, not from the work.
 bool is_wrong_call(const std::string& code) {
-  for (const char* prefix : {"flags.", "call.", "cli.usage", "npy.", "jit.bad_isa"}) {
+  for (const char* prefix : {"flags.", "call.", "cli.usage", "npy.", "safetensors.", "zip.", "pickle.", "file.unreadable",
+                             "file.unknown_format", "options.bad_value", "jit.bad_isa"}) {
     if (code.rfind(prefix, 0) == 0) return true;
   }
   return false;
@@ -39,6 +40,7 @@ int run_program(std::vector<std::string> args) {
   add_cache(app);
   add_flags(app);
   add_repro(app);
+  add_compare(app);
   bool json = false;
   for (std::string& arg : args) {
     if (arg == "--no-fuse") arg = "--no-fuse-at-all";  // `--no-fuse` alone and `--no-fuse=CLASSES` are two things

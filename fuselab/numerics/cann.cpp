@@ -13,94 +13,15 @@ namespace {
 
 constexpr double kEpsilon = std::numeric_limits<float>::epsilon();
 
-double largest_magnitude(const std::vector<double>& v) {
-  double m = 0;
-  for (const double e : v) m = std::max(m, std::fabs(e));
-  return m;
+/// Scales down what is too far apart to subtract in double.
+double factor(double low, double high) { return std::isfinite(high - low) ? 1 : 0.25; }
+
+bool is_constant(double low, double high, DType t) {
+  const double largest = std::max(std::fabs(low), std::fabs(high));
+  return high - low <= kThresholds.constant_within_ulp * ulp_of(t, largest);
 }
 
-struct Range {
-  double low, high;
-  bool constant;
-};
-Range range_of(const std::vector<double>& v, DType t) {
-  const auto [low, high] = std::minmax_element(v.begin(), v.end());
-  const double largest = std::max(std::fabs(*low), std::fabs(*high));
-  return {*low, *high, *high - *low <= kThresholds.constant_within_ulp * ulp_of(t, largest)};
-}
-
-// Min-max normalised, floored at fp32 epsilon, divided by the sum. A constant side is the even distribution.
-std::vector<double> distribution(const std::vector<double>& v, const Range& range) {
-  std::vector<double> p(v.size());
-  long double sum = 0;
-  for (std::size_t i = 0; i < v.size(); ++i) {
-    p[i] = range.constant ? 1.0 : std::max((v[i] - range.low) / (range.high - range.low), kEpsilon);
-    sum += p[i];
-  }
-  for (double& e : p) e = static_cast<double>(e / sum);
-  return p;
-}
-
-double kl_divergence(const std::vector<double>& x, const std::vector<double>& y, DType x_type, DType y_type) {
-  const Range x_range = range_of(x, x_type), y_range = range_of(y, y_type);
-  if (x_range.constant && y_range.constant) return 0;
-  const std::vector<double> p = distribution(x, x_range), q = distribution(y, y_range);
-  long double sum = 0;
-  for (std::size_t i = 0; i < p.size(); ++i) sum += p[i] * std::log(p[i] / q[i]);
-  return static_cast<double>(sum);
-}
-
-void measure(std::vector<double>& x, std::vector<double>& y, DType x_type, DType y_type, CannResult& result) {
-  const double scale = largest_magnitude(x), y_largest = largest_magnitude(y);
-  if (scale == 0 || y_largest == 0) {
-    if (scale == y_largest) {
-      result.passed = result.has_metrics = true;
-      result.notes.emplace_back("both all zero");
-      return;
-    }
-    result.reason = scale == 0 ? "the expected values are all zero and the actual ones are not"
-                               : "the actual values are all zero and the expected ones are not: the output looks unwritten";
-    return;
-  }
-  CannMetrics& m = result.metrics;
-  m.kl_div = kl_divergence(x, y, x_type, y_type);
-  long double xx = 0, yy = 0, dd = 0, d1 = 0;
-  for (std::size_t i = 0; i < x.size(); ++i) {
-    x[i] /= scale;
-    y[i] /= scale;
-    const double d = x[i] - y[i];
-    xx += static_cast<long double>(x[i]) * x[i];
-    yy += static_cast<long double>(y[i]) * y[i];
-    dd += static_cast<long double>(d) * d;
-    d1 += std::fabs(d);
-  }
-  const long double x_norm = std::sqrt(xx), y_norm = std::sqrt(yy);
-  if (y_norm > 0) {
-    long double cosine = 0;
-    for (std::size_t i = 0; i < x.size(); ++i) cosine += (x[i] / x_norm) * (y[i] / y_norm);
-    m.cosine = static_cast<double>(cosine);
-    m.rel_euclid = static_cast<double>(std::sqrt(dd / yy));
-  } else {  // y vanished beside x: more than 308 decimal orders apart
-    m.cosine = 0;
-    m.rel_euclid = std::numeric_limits<double>::infinity();
-  }
-  const auto n = static_cast<long double>(x.size());
-  m.mae = static_cast<double>(d1 / n * scale);
-  m.rmse = static_cast<double>(std::sqrt(dd / n) * scale);
-  result.has_metrics = true;
-  std::vector<std::string> failed;
-  if (!(m.cosine > kThresholds.cosine_above))
-    failed.push_back(fmt::format("CosineSim is not above {}", kThresholds.cosine_above));
-  if (!(m.rel_euclid < kThresholds.rel_euclid_below))
-    failed.push_back(fmt::format("RelEuclid is not below {}", kThresholds.rel_euclid_below));
-  if (!(m.kl_div < kThresholds.kl_div_below)) failed.push_back(fmt::format("KLDiv is not below {}", kThresholds.kl_div_below));
-  result.passed = failed.empty();
-  result.reason = fmt::format("{}", fmt::join(failed, ", "));
-  const double concentration = d1 > 0 ? static_cast<double>(std::sqrt(dd / n) / (d1 / n)) : 0;
-  if (concentration > kThresholds.concentration_above) {
-    result.warnings.push_back(fmt::format("RMSE/MAE={:.2f}, deviation not concentrated", concentration));
-  }
-}
+double magnitude(double low, double high) { return std::max(std::fabs(low), std::fabs(high)); }
 
 CannResult compare_exactly(const Tensor& expected, const Tensor& actual, std::span<const std::uint8_t> leave_out) {
   CannResult result;
@@ -121,6 +42,125 @@ CannResult compare_exactly(const Tensor& expected, const Tensor& actual, std::sp
 }
 
 }  // namespace
+
+void CannRange::add(double x, double y) {
+  if (count++ == 0) {
+    x_low = x_high = x;
+    y_low = y_high = y;
+    return;
+  }
+  x_low = std::min(x_low, x);
+  x_high = std::max(x_high, x);
+  y_low = std::min(y_low, y);
+  y_high = std::max(y_high, y);
+}
+
+void CannRange::add(const CannRange& other) {
+  if (other.count == 0) return;
+  const std::int64_t together = count + other.count;
+  add(other.x_low, other.y_low);
+  add(other.x_high, other.y_high);
+  count = together;
+}
+
+CannSums::CannSums(const CannRange& range, DType x_type, DType y_type)
+    : scale_(magnitude(range.x_low, range.x_high)),
+      x_factor_(factor(range.x_low, range.x_high)),
+      y_factor_(factor(range.y_low, range.y_high)),
+      x_low_(range.x_low * x_factor_),
+      x_width_(range.x_high * x_factor_ - x_low_),
+      y_low_(range.y_low * y_factor_),
+      y_width_(range.y_high * y_factor_ - y_low_),
+      x_constant_(is_constant(range.x_low, range.x_high, x_type)),
+      y_constant_(is_constant(range.y_low, range.y_high, y_type)) {}
+
+// The distributions: min-max normalised, floored at fp32 epsilon; a constant side is the even one. They are divided by their sums
+// at the end: sum p/P log((p/P)/(q/Q)) = sum(p log(p/q))/P + log(Q/P).
+void CannSums::add(std::span<const double> x, std::span<const double> y) {
+  constexpr std::size_t kPiece = 1024;  // summed in double, the pieces in long double
+  for (std::size_t begin = 0; begin < x.size(); begin += kPiece) {
+    double xx = 0, yy = 0, xy = 0, dd = 0, d1 = 0, sum_p = 0, sum_q = 0, kl = 0;
+    const std::size_t end = std::min(begin + kPiece, x.size());
+    for (std::size_t i = begin; i < end; ++i) {
+      const double a = x[i] / scale_, b = y[i] / scale_, d = a - b;
+      xx += a * a;
+      yy += b * b;
+      xy += a * b;
+      dd += d * d;
+      d1 += std::fabs(d);
+      const double p = x_constant_ ? 1.0 : std::max((x[i] * x_factor_ - x_low_) / x_width_, kEpsilon);
+      const double q = y_constant_ ? 1.0 : std::max((y[i] * y_factor_ - y_low_) / y_width_, kEpsilon);
+      sum_p += p;
+      sum_q += q;
+      if (p != q) kl += p * std::log(p / q);
+    }
+    xx_ += xx;
+    yy_ += yy;
+    xy_ += xy;
+    dd_ += dd;
+    d1_ += d1;
+    p_ += sum_p;
+    q_ += sum_q;
+    kl_ += kl;
+  }
+  count_ += static_cast<std::int64_t>(x.size());
+}
+
+void CannSums::add(const CannSums& other) {
+  xx_ += other.xx_;
+  yy_ += other.yy_;
+  xy_ += other.xy_;
+  dd_ += other.dd_;
+  d1_ += other.d1_;
+  p_ += other.p_;
+  q_ += other.q_;
+  kl_ += other.kl_;
+  count_ += other.count_;
+}
+
+CannMetrics CannSums::metrics() const {
+  CannMetrics m;
+  m.kl_div = x_constant_ && y_constant_ ? 0 : static_cast<double>(kl_ / p_ + std::log(q_ / p_));
+  if (yy_ > 0) {
+    m.cosine = static_cast<double>(xy_ / (std::sqrt(xx_) * std::sqrt(yy_)));
+    m.rel_euclid = static_cast<double>(std::sqrt(dd_ / yy_));
+  } else {  // y vanished beside x: more than 308 decimal orders apart
+    m.cosine = 0;
+    m.rel_euclid = std::numeric_limits<double>::infinity();
+  }
+  const auto n = static_cast<long double>(count_);
+  m.mae = static_cast<double>(d1_ / n * scale_);
+  m.rmse = static_cast<double>(std::sqrt(dd_ / n) * scale_);
+  return m;
+}
+
+void decide(const CannRange& range, const CannSums& sums, CannResult& result) {
+  const double x_largest = magnitude(range.x_low, range.x_high), y_largest = magnitude(range.y_low, range.y_high);
+  if (x_largest == 0 || y_largest == 0) {
+    if (x_largest == y_largest) {
+      result.passed = result.has_metrics = true;
+      result.notes.emplace_back("both all zero");
+      return;
+    }
+    result.reason = x_largest == 0 ? "the expected values are all zero and the actual ones are not"
+                                   : "the actual values are all zero and the expected ones are not: the output looks unwritten";
+    return;
+  }
+  const CannMetrics m = result.metrics = sums.metrics();
+  result.has_metrics = true;
+  std::vector<std::string> failed;
+  if (!(m.cosine > kThresholds.cosine_above))
+    failed.push_back(fmt::format("CosineSim is not above {}", kThresholds.cosine_above));
+  if (!(m.rel_euclid < kThresholds.rel_euclid_below))
+    failed.push_back(fmt::format("RelEuclid is not below {}", kThresholds.rel_euclid_below));
+  if (!(m.kl_div < kThresholds.kl_div_below)) failed.push_back(fmt::format("KLDiv is not below {}", kThresholds.kl_div_below));
+  result.passed = failed.empty();
+  result.reason = fmt::format("{}", fmt::join(failed, ", "));
+  const double concentration = m.mae > 0 ? m.rmse / m.mae : 0;
+  if (concentration > kThresholds.concentration_above) {
+    result.warnings.push_back(fmt::format("RMSE/MAE={:.2f}, deviation not concentrated", concentration));
+  }
+}
 
 std::string index_text(std::int64_t linear, const std::vector<std::int64_t>& sizes) {
   if (sizes.empty()) return fmt::format("[{}]", linear);
@@ -173,7 +213,11 @@ CannResult cann_metrics(std::span<const double> x, std::span<const double> y, DT
     result.passed = result.has_metrics = true;
     return result;
   }
-  measure(kept_x, kept_y, x_type, y_type, result);
+  CannRange range;
+  for (std::size_t i = 0; i < kept_x.size(); ++i) range.add(kept_x[i], kept_y[i]);
+  CannSums sums(range, x_type, y_type);
+  sums.add(kept_x, kept_y);
+  decide(range, sums, result);
   return result;
 }
 

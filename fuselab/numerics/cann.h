@@ -28,6 +28,32 @@ struct CannMetrics {
   double mae = 0, rmse = 0;  ///< in the data's own unit
 };
 
+/// First of two passes over pieces of the data: what the metrics are scaled by. Pieces may be looked at in any order.
+struct CannRange {
+  double x_low = 0, x_high = 0, y_low = 0, y_high = 0;
+  std::int64_t count = 0;
+
+  void add(double x, double y);  ///< both finite
+  void add(const CannRange& other);
+};
+
+/// Second pass: sums over pieces. Merge in a fixed order for the same bits in any run.
+class CannSums {
+ public:
+  CannSums(const CannRange& range, DType x_type, DType y_type);
+  void add(std::span<const double> x, std::span<const double> y);  ///< all finite
+  void add(const CannSums& other);
+  /// Needs a range with a largest magnitude above 0 on both sides.
+  CannMetrics metrics() const;
+
+ private:
+  double scale_, x_factor_, y_factor_, x_low_, x_width_, y_low_, y_width_;
+  bool x_constant_, y_constant_;
+  long double xx_ = 0, yy_ = 0, xy_ = 0, dd_ = 0, d1_ = 0;  // of x and y divided by the scale
+  long double p_ = 0, q_ = 0, kl_ = 0;                      // of the two distributions before they are divided by their sums
+  std::int64_t count_ = 0;
+};
+
 /// What a comparison found.
 struct CannResult {
   enum class Kind : std::uint8_t { metrics, exact /* integers, bool */, empty, mismatch /* shape or dtype */ };
@@ -47,6 +73,9 @@ CannResult cann_metrics(std::span<const double> x, std::span<const double> y, DT
                         std::span<const std::uint8_t> leave_out = {}, const std::vector<std::int64_t>& sizes = {});
 /// Tensors: shape and dtype must be equal, integers and bool are compared exactly, empty ones pass with a note.
 CannResult cann_metrics(const Tensor& expected, const Tensor& actual, std::span<const std::uint8_t> leave_out = {});
+
+/// The decision from finished sums: thresholds, all-zero sides, concentration. Fills metrics, passed, reason, notes, warnings.
+void decide(const CannRange& range, const CannSums& sums, CannResult& result);
 
 /// `[2, 3]` of a row-major index.
 std::string index_text(std::int64_t linear, const std::vector<std::int64_t>& sizes);

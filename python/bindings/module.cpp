@@ -5,6 +5,7 @@
 #include <string>
 
 #include "callable.h"
+#include "compare.h"
 #include "compile.h"
 #include "errors.h"
 #include "fuselab/core/version.h"
@@ -36,6 +37,7 @@ NB_MODULE(_core, m) {
   }
   python::add_compile(m);
   python::add_numerics(m);
+  python::add_compare(m);
   python::add_repro(m);
   m.def("op_table", &ops::table_json, "The op table as JSON (fuselab/ops/table_json.h).");
 

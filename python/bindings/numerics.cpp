@@ -19,29 +19,13 @@
 #include "fuselab/numerics/verdict.h"
 #include "fuselab/reference/reference.h"
 #include "fuselab/runtime/pool.h"
+#include "seen.h"
 #include "tensors.h"
 
 namespace nb = nanobind;
 
 namespace fuselab::python {
 namespace {
-
-/// A Python tensor seen as a Tensor. The tensor must not outlive this.
-class Seen {
- public:
-  Seen(nb::handle object, const std::string& what) {
-    borrowed_->view(object.ptr(), what);
-    const runtime::InputView& in = borrowed_->input;
-    const auto rank = static_cast<std::size_t>(in.rank);
-    tensor = Tensor::view_of(in.dtype, {in.sizes, in.sizes + rank}, {in.strides, in.strides + rank}, in.data);
-    api = borrowed_->api;
-  }
-  Tensor tensor;
-  const DLPackExchangeAPI* api = nullptr;
-
- private:
-  std::unique_ptr<Borrowed> borrowed_ = std::make_unique<Borrowed>();
-};
 
 /// A new Python tensor of the same kind as the arguments (`api`), or `_core.Tensor`.
 template <typename T>

@@ -2,7 +2,6 @@
 
 import json
 import os
-import pathlib
 import signal
 import subprocess
 import time
@@ -10,15 +9,7 @@ import time
 import numpy as np
 import pytest
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-
-
-def find_program():
-    named = os.environ.get("FUSELAB_PROGRAM")
-    places = [named] if named else [*sorted(ROOT.glob("build/*/bin/fuselab"), key=os.path.getmtime, reverse=True),
-                                    ROOT / ".venv/bin/fuselab"]
-    return next((str(p) for p in places if p and pathlib.Path(p).exists()), None)
-
+from program import ROOT, find_program
 
 PROGRAM = find_program()
 pytestmark = pytest.mark.skipif(PROGRAM is None, reason="the program is not built (set FUSELAB_PROGRAM)")
