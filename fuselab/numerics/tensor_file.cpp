@@ -1,11 +1,8 @@
 #include "fuselab/numerics/tensor_file.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstring>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -13,6 +10,7 @@
 
 #include "fuselab/core/error.h"
 #include "fuselab/core/mapped_file.h"
+#include "fuselab/core/whole_file.h"
 #include "fuselab/numerics/tensor_file_zip.h"
 
 namespace fuselab::numerics {
@@ -176,35 +174,15 @@ void write_safetensors(const std::string& path, const std::vector<std::pair<std:
   }
   std::string text = header.dump();
   text.resize((text.size() + 7) / 8 * 8, ' ');  // the data begins at a multiple of 8
-  const std::string aside = path + ".new";
-  const int file = ::open(aside.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-  const auto refuse = [&] {
-    const int why = errno;
-    if (file >= 0) ::close(file), ::unlink(aside.c_str());
-    fail("file.write", "{} cannot be written: {}.", path, std::strerror(why));
-  };
-  if (file < 0) refuse();
-  const auto put = [&](const char* data, std::size_t n) {
-    while (n > 0) {
-      const ssize_t done = ::write(file, data, n);
-      if (done < 0 && errno == EINTR) continue;
-      if (done <= 0) refuse();
-      data += done;
-      n -= static_cast<std::size_t>(done);
-    }
-  };
   char length[8];
   for (int i = 0; i < 8; ++i) length[i] = static_cast<char>(text.size() >> (8 * i) & 0xff);
-  put(length, 8);
-  put(text.data(), text.size());
+  std::vector<Tensor> dense;
+  std::vector<std::string_view> pieces{{length, 8}, text};
   for (const auto& [name, t] : tensors) {
-    const Tensor dense = t.contiguous() ? t : t.contiguous_copy();
-    put(static_cast<const char*>(dense.data()), static_cast<std::size_t>(dense.numel()) * size_of(dense.dtype()));
+    const Tensor& d = dense.emplace_back(t.contiguous() ? t : t.contiguous_copy());
+    pieces.emplace_back(static_cast<const char*>(d.data()), static_cast<std::size_t>(d.numel()) * size_of(d.dtype()));
   }
-  if (::fsync(file) != 0) refuse();
-  if (::close(file) != 0 || ::rename(aside.c_str(), path.c_str()) != 0) {
-    fail("file.write", "{} cannot be written: {}.", path, std::strerror(errno));
-  }
+  write_whole(path, pieces);
 }
 
 }  // namespace fuselab::numerics

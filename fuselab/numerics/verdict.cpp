@@ -37,6 +37,7 @@ void check_bound(const Evidence& evidence, Verdict& verdict, std::vector<std::ui
   const Tensor& actual = evidence.actual;
   const bool exact = !is_float(actual.dtype());
   const std::vector<double> got = actual.doubles(), wanted = evidence.expected.doubles();
+  std::int64_t noise = 0;  // both sides inside the bound, and 0 too: nothing but rounding is there to be compared
   for (std::size_t i = 0; i < got.size(); ++i) {
     if (r.undecided[i]) {
       ++verdict.undecided;
@@ -54,6 +55,7 @@ void check_bound(const Evidence& evidence, Verdict& verdict, std::vector<std::ui
       if (verdict.outside++ == 0) verdict.first_outside = static_cast<std::int64_t>(i);
       continue;
     }
+    noise += !exact && std::fabs(r.value[i]) <= r.bound[i] && bound_ratio(r, actual.dtype(), i, wanted[i]) <= 1;
     // The path is right. Where the expected side overflowed or decided otherwise in its own roundings, it is not evidence.
     const bool other_decision = exact && wanted[i] != got[i];
     const bool other_overflow = !exact && std::isfinite(got[i]) != std::isfinite(wanted[i]);
@@ -61,6 +63,11 @@ void check_bound(const Evidence& evidence, Verdict& verdict, std::vector<std::ui
       excuse[i] = 1;
       ++verdict.excused;
     }
+  }
+  if (noise > 0 && noise + verdict.undecided == verdict.elements) {
+    excuse.assign(excuse.size(), 1);
+    verdict.excused = verdict.elements;
+    verdict.notes.emplace_back("no element is farther from 0 than its error bound: rounding noise on both sides");
   }
 }
 
@@ -120,7 +127,7 @@ Verdict judge(const Evidence& evidence) {
   }
   verdict.cann = cann_metrics(evidence.expected, actual, excuse);
   if (!verdict.cann.passed) add_reason(verdict, verdict.cann.reason);
-  verdict.notes = verdict.cann.notes;
+  verdict.notes.insert(verdict.notes.end(), verdict.cann.notes.begin(), verdict.cann.notes.end());
   for (const std::string& warning : verdict.cann.warnings) {
     // A concentrated error is news only when some element is outside its bound.
     if (warning.starts_with("RMSE/MAE") && r && verdict.outside == 0) continue;

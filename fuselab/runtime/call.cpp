@@ -7,6 +7,7 @@
 #include "fuselab/core/threads.h"
 #include "fuselab/runtime/compiled.h"
 #include "fuselab/runtime/layout.h"
+#include "fuselab/runtime/observe.h"
 #include "fuselab/runtime/pool.h"
 
 namespace fuselab::runtime {
@@ -100,6 +101,9 @@ void Call::run() {
     if (poison >= 0) std::memset(arena_, poison, static_cast<std::size_t>(binding->arena_bytes));
   }
   const int steps = static_cast<int>(p.steps.size());
+  StepSink* const sink = step_sink();
+  DataWatcher* const watcher = host.watcher;
+  std::vector<StepTime> times(sink ? static_cast<std::size_t>(steps) : 0);
   for (int i = 0; i < steps; ++i) {
     const ProgramStep& s = p.steps[i];
     for (const int m : s.make) {
@@ -108,14 +112,18 @@ void Call::run() {
       live[m].storage = block.release();
       if (poison >= 0) std::memset(live[m].data, poison, static_cast<std::size_t>(binding->slots[m].bytes));
     }
+    if (sink) times[static_cast<std::size_t>(i)].begin = now_ns();
     if (s.kind == Kind::kernel) {
+      if (watcher) watcher->before_kernel(*this, i);
       launch(i);
+      if (watcher) watcher->after_kernel(*this, i);
     } else if (s.kind == Kind::extern_call) {
       host.call_extern(*this, i);
     } else {
       const int alias = s.slots[0];
       live[alias].data = live[p.slots[alias].root].data + binding->slots[alias].shift;
     }
+    if (sink) times[static_cast<std::size_t>(i)].end = now_ns();
     for (const int d : s.done) {
       if (live[d].storage) {
         drop(live[d].storage);
@@ -128,6 +136,7 @@ void Call::run() {
     }
   }
   arena_block_.reset();
+  if (sink) sink->called(*this, times);
   if (first) g.first_run_ = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
 }
 

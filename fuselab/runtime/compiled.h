@@ -57,6 +57,7 @@ struct Live {
 
 class CompiledGraph;
 class Call;
+class DataWatcher;
 
 /// The framework around a compiled graph: runs extern calls and owns tensor objects. The default has neither.
 class Host {
@@ -68,6 +69,8 @@ class Host {
   /// Around long kernels: gives an interpreter lock away and takes it back.
   virtual void* suspend() noexcept { return nullptr; }
   virtual void resume(void*) noexcept {}
+
+  DataWatcher* watcher = nullptr;  ///< sees the data of kernels (runtime/observe.h); null: nobody does
 };
 
 /// One call in progress. Drops what is still held when it goes out of scope.
@@ -90,6 +93,8 @@ class Call {
   Live* live = nullptr;      ///< per slot
   bool owns_inputs = false;  ///< input objects are dropped after their last use
 
+  /// What keeps `binding` alive.
+  const std::shared_ptr<const Binding>& binding_owner() const { return hold_; }
   /// The storage behind a slot (an alias has its root's); null when only an object holds it.
   Storage* storage_of(int slot) const;
   /// A pool block with the element bits of a slot moved into its expected layout; used when an extern call or a caller has

@@ -5,12 +5,14 @@
 #include <algorithm>
 #include <cstddef>
 #include <new>
+#include <optional>
 #include <string>
 #include <utility>
 
 #include "errors.h"
 #include "fuselab/core/error.h"
 #include "fuselab/runtime/layout.h"
+#include "watcher.h"
 
 namespace fuselab::python {
 namespace {
@@ -218,6 +220,8 @@ PyObject* call_graph(PyGraph* self, PyObject* const* args, std::size_t nargs, Py
   }
 
   PythonHost host(parts, api, objects);
+  std::optional<Watcher> watcher;
+  if (parts.seen) host.watcher = &watcher.emplace(parts.wants, parts.seen, api);
   Call call(graph, host);
   if (owned) {
     call.owns_inputs = true;
@@ -290,6 +294,8 @@ PyObject* method_call_boxed(PyObject* o, PyObject* list) {
 PyObject* get_boxed(PyObject* o, void*) {
   CallableParts parts = self_of(o)->parts;
   for (PyObject* f : parts.externs) Py_INCREF(f);
+  Py_XINCREF(parts.wants);
+  Py_XINCREF(parts.seen);
   PyObject* made = make_callable(std::move(parts));
   if (made) self_of(made)->boxed = true;
   return made;
@@ -300,6 +306,8 @@ PyObject* get_name(PyObject* o, void*) { return PyUnicode_FromString(self_of(o)-
 int traverse(PyObject* o, visitproc visit, void* arg) {
   Py_VISIT(Py_TYPE(o));
   for (PyObject* f : self_of(o)->parts.externs) Py_VISIT(f);
+  Py_VISIT(self_of(o)->parts.wants);
+  Py_VISIT(self_of(o)->parts.seen);
   Py_VISIT(self_of(o)->dict);
   return 0;
 }
@@ -307,6 +315,8 @@ int clear(PyObject* o) {
   std::vector<PyObject*> externs = std::move(self_of(o)->parts.externs);
   self_of(o)->parts.externs.clear();
   for (PyObject* f : externs) Py_DECREF(f);
+  Py_CLEAR(self_of(o)->parts.wants);
+  Py_CLEAR(self_of(o)->parts.seen);
   Py_CLEAR(self_of(o)->dict);
   return 0;
 }
@@ -332,10 +342,27 @@ PyObject* get_kernels(PyObject* o, void*) { return via_module(o, "kernels"); }
 PyObject* get_text(PyObject* o, void*) { return via_module(o, "graph_text"); }
 PyObject* get_kernel_count(PyObject* o, void*) { return PyLong_FromLong(self_of(o)->parts.graph->kernel_steps()); }
 
+PyObject* method_watch(PyObject* o, PyObject* args) {
+  PyObject *wants = nullptr, *seen = nullptr;
+  if (!PyArg_ParseTuple(args, "OO:watch", &wants, &seen)) return nullptr;
+  const bool none = seen == Py_None;
+  if (!none && (!PyCallable_Check(wants) || !PyCallable_Check(seen))) {
+    PyErr_SetString(PyExc_TypeError, "watch(wants, seen): two callables, or None and None");
+    return nullptr;
+  }
+  CallableParts& parts = self_of(o)->parts;
+  Py_XSETREF(parts.wants, none ? nullptr : Py_NewRef(wants));
+  Py_XSETREF(parts.seen, none ? nullptr : Py_NewRef(seen));
+  Py_RETURN_NONE;
+}
+
 PyMethodDef methods[] = {
     {"explain", method_explain, METH_NOARGS, "Steps, reasons, counts and the time of each phase, as a dictionary."},
     {"call_boxed", method_call_boxed, METH_O,
      "call_boxed(list): takes the arguments out of the list, so that each can be freed after its last use."},
+    {"watch", method_watch, METH_VARARGS,
+     "watch(wants, seen): from now on each call asks wants(step) before a kernel, and after it gives seen(step, inputs, outputs, "
+     "sizes) copies of what the kernel read and wrote; watch(None, None) ends it."},
     {nullptr, nullptr, 0, nullptr}};
 PyGetSetDef getset[] = {
     {"boxed", get_boxed, nullptr, "the same graph as a callable that takes one list and empties it", nullptr},

@@ -16,6 +16,8 @@ struct CallableParts {
   std::vector<bool> is_size;
   std::vector<PyObject*> externs;
   const DLPackExchangeAPI* api = nullptr;  ///< results' kind; null: as the first tensor argument
+  /// wants(step) -> bool before a kernel, seen(step, inputs, outputs, sizes) after one that was wanted; null or both. Owned.
+  PyObject *wants = nullptr, *seen = nullptr;
 };
 
 PyObject* make_callable(CallableParts parts);

@@ -251,5 +251,24 @@ TEST(Lines, AsTheSpecPrintsThem) {
             "compiled=2.00000024 fp64=2");
 }
 
+// softmax's gradient of a constant: p - p * sum(p) is 0 up to rounding, eager has 6e-8 here and there, the kernel exact zeros.
+TEST(Verdict, NoiseAroundZeroIsNotCompared) {
+  reference::Output r = reference_of({0, 0, 0, 0});
+  r.bound = {1e-7, 1e-7, 1e-7, 1e-7};
+  const auto passes = [&](std::vector<double> expected, std::vector<double> actual) {
+    Evidence e;
+    e.expected = f32(std::move(expected));
+    e.actual = f32(std::move(actual));
+    e.reference = &r;
+    return judge(e).passed;
+  };
+  EXPECT_TRUE(passes({6e-8, 0, -3e-8, 6e-8}, {0, 0, 0, 0}));
+  EXPECT_TRUE(passes({6e-8, 0, -3e-8, 6e-8}, {-6e-8, 3e-8, 0, 0}));  // cosine below 0
+  EXPECT_FALSE(passes({6e-8, 0, -3e-8, 6e-8}, {2e-7, 0, 0, 0}));     // outside the bound
+  EXPECT_FALSE(passes({0.5, 0, 0, 0}, {0, 0, 0, 0}));                // eager is outside: something is wrong
+  r.value[0] = 0.5;                                                  // one element is there to be compared: zeros fail again
+  EXPECT_FALSE(passes({0.5, 0, -3e-8, 6e-8}, {0, 0, 0, 0}));
+}
+
 }  // namespace
 }  // namespace fuselab::numerics

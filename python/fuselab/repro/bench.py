@@ -1,20 +1,19 @@
 """--profile and --bench: steps under a plain profiler, kernel_details.csv, and the table."""
-import csv
-import json
 import math
 import pathlib
 import time
 
 import torch
 
+from .. import _core
+
 LOOPS, SKIPPED = 11, 1
-COLUMNS = ["Step Id", "Device_id", "Name", "Type", "Accelerator Core", "Start Time(us)", "Duration(us)", "Wait Time(us)", "Block Num"]
 
 
 def profile(script, args, kernel, out):
     """The artifact, 11 times; the first is skipped, 10 are kept in ./profiling."""
     call = kernel.compile()
-    folder = _profiled(call, "profiling", script["KERNEL"])
+    folder = _profiled(call, "profiling")
     steps = step_sums(folder)
     out.line(f"profile: {len(steps)} steps, mean {sum(steps) / len(steps):.2f} us, written to {folder}")
     out.data["profile"] = {"folder": str(folder), "steps_us": steps}
@@ -42,25 +41,28 @@ def bench(script, args, kernel, out):
     out.data["bench"] = {"graph_us": graph, "eager_us": eager, "artifact_us": artifact}
 
 
-def _profiled(call, folder, name):
-    """Runs 11 steps; writes the last 10. What is measured is a whole call: launch and kernel."""
-    rows = []
-    for step in range(LOOPS):
-        start = time.perf_counter_ns()
-        call()
-        stop = time.perf_counter_ns()
-        if step >= SKIPPED:
-            rows.append((step - SKIPPED + 1, start / 1000, (stop - start) / 1000))
+def _profiled(call, folder, name=None):
+    """Runs 11 steps under the profiler; the last 10 are in the files. With a name, a step is one row: the whole call, launch and
+    kernels, which is what two ways to compute the same thing are compared by; without, a row per launch."""
     stamp = time.strftime("%Y%m%d%H%M%S") + f"{time.time_ns() % 10**9:09}"
     path = pathlib.Path(folder) / f"cpu_{stamp}_fuselab"
-    path.mkdir(parents=True)
-    with open(path / "kernel_details.csv", "w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file)
-        writer.writerow(COLUMNS)
-        for step, begin, us in rows:
-            writer.writerow([step, 0, name, "fused", "CPU", f"{begin:.3f}", f"{us:.3f}", "0.000", torch.get_num_threads()])
-    events = [{"name": name, "ph": "X", "ts": begin, "dur": us, "pid": 0, "tid": 0, "args": {"Step Id": step}} for step, begin, us in rows]
-    (path / "trace_view.json").write_text(json.dumps(events), encoding="utf-8")
+    times = []
+    for _ in range(SKIPPED):
+        call()
+    if name is None:
+        _core.profile_start()
+    for step in range(1, LOOPS - SKIPPED + 1):
+        if name is None:
+            _core.profile_step(step)
+        start = _core.profile_clock()
+        call()
+        times.append((start, _core.profile_clock()))
+    if name is not None:  # recorded afterwards: the launches inside are not rows of their own
+        _core.profile_start()
+        for step, (start, stop) in enumerate(times, 1):
+            _core.profile_step(step)
+            _core.profile_span(name, "call", start, stop)
+    _core.profile_stop(str(path))
     return path
 
 
@@ -77,18 +79,7 @@ def newest(folder):
 
 def step_sums(folder):
     """Microseconds per step."""
-    path = pathlib.Path(folder) / "kernel_details.csv"
-    with open(path, newline="", encoding="utf-8") as file:
-        reader = csv.DictReader(file)
-        missing = [c for c in ("Step Id", "Duration(us)") if c not in (reader.fieldnames or [])]
-        if missing:
-            raise ValueError(f"{path} has no column {' and '.join(missing)}; it has {', '.join(reader.fieldnames or [])}")
-        sums = {}
-        for row in reader:
-            sums[int(row["Step Id"])] = sums.get(int(row["Step Id"]), 0.0) + float(row["Duration(us)"])
-    if not sums:
-        raise ValueError(f"{path} has no rows")
-    return [sums[k] for k in sorted(sums)]
+    return [us for _, us in _core.step_sums(str(pathlib.Path(folder) / "kernel_details.csv"))]
 
 
 def table(kernel, graph, eager):

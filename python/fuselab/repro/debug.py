@@ -12,7 +12,7 @@ from .spec import half_made
 # (folder, number of the model in this process) while a model with debugging on is compiled; otherwise None.
 current: tuple[str, int] | None = None
 _models = 0
-_LEFT_OUT = {"debug_dir", "check", "poison"}  # a script writes no scripts
+_LEFT_OUT = {"debug_dir", "check_kernels", "capture_inputs", "poison"}  # a script writes no scripts
 
 
 def begin(options):
@@ -31,15 +31,23 @@ def key_options(options):
     return {**kept, "debug": True} if current else kept
 
 
-def record(gm, low, kind):
-    """What must be kept of a graph to write its folder, or None when debugging is off."""
-    return fragment.record(gm, low, kind) if current else None
+def record(gm, low, kind, wanted=False):
+    """What must be kept of a graph to write its folder, or None when nobody asked for one."""
+    return fragment.record(gm, low, kind) if current or wanted else None
 
 
-def write(core, rec, text, specs, finish, options):
+def next_number():
+    """A number for a folder that is written although debugging is off."""
+    global _models
+    _models += 1
+    return _models - 1
+
+
+def write(core, rec, text, specs, finish, options, where=None):
     """Writes the folder of one graph; a folder that cannot be written is a warning, the model runs on. Returns the path or None."""
-    assert current is not None
-    folder, number = current
+    place = where or current
+    assert place is not None
+    folder, number = place
     try:
         return _core.write_debug_folder(core, {
             "root": folder, "kind": rec.kind, "number": number, "graph_text": rec.readable, "hints": rec.hints,

@@ -31,6 +31,7 @@ class Entry:
     shape: list | None = None  # texts; None: no tensor, or its meta is missing
     layout: tuple | None = None  # (dtype, sizes, strides) as hints
     reason: str = ""      # why the call cannot be written
+    modules: tuple = ()   # paths of the modules it was called in, outermost ("") first
 
     def reads(self):
         return [p[0] for p in self.parts if isinstance(p, tuple)]
@@ -53,6 +54,7 @@ def record(gm, low, kind):
     for node in gm.graph.nodes:
         if node.op != "output":
             entries[node.name] = _entry(node, hints)
+            entries[node.name].modules = _modules(node)
     readable = gm.print_readable(print_output=False, include_stride=True) + "\n# as fuselab reads it\n" + low.text
     return Record(kind, readable, entries, low.values, low.reads, low.numbers, hints)
 
@@ -87,6 +89,13 @@ def _entry(node, hints):
         entry.parts = [(n.name,) for n in node.all_input_nodes]
         entry.reason = str(e)
     return entry
+
+
+def _modules(node):
+    """`L['self'].layers.3` -> "layers.3"; the model itself, which Dynamo may leave out, is "" and always there."""
+    stack = [path for path, _ in (node.meta.get("nn_module_stack") or {}).values()]
+    inside = [re.sub(r"\[['\"]?(\w+)['\"]?\]", r".\1", re.sub(r"^L\['\w+'\]", "", path)).lstrip(".") for path in stack]
+    return tuple(dict.fromkeys(["", *inside]))
 
 
 def _arguments(node, entry):
@@ -191,7 +200,7 @@ def recover(rec, inputs, outputs):
 
     Backwards from the outputs to the inputs: whatever lies between is the fragment.
     """
-    known, border, parameters, values = _nodes_of_values(rec), _Border(rec), [], {}
+    known, border, parameters, values = nodes_of_values(rec), _Border(rec), [], {}
     for i, name in enumerate(inputs):
         if name in rec.numbers:
             values[i] = rec.numbers[name]
@@ -286,7 +295,7 @@ def _equal_nodes(rec):
     return same
 
 
-def _nodes_of_values(rec):
+def nodes_of_values(rec):
     """Value name of the graph text -> the FX nodes that hold it."""
     items = {}
     for name, entry in rec.entries.items():

@@ -3,6 +3,7 @@
 `CompiledGraph` is an OutputCode, PyTorch's interface for cacheable results. It keeps graph text, extern specs and the text
 of the finishing function, all plain data; the callable is built from them, in this process and after loading from the cache.
 """
+import contextlib
 import dataclasses
 import logging
 from typing import Any
@@ -11,7 +12,7 @@ import torch
 from torch._inductor.output_code import OutputCode
 
 from ..repro import debug
-from . import externs, stats
+from . import checking, externs, stats
 from .options import for_core
 
 log = logging.getLogger("fuselab")
@@ -46,8 +47,13 @@ class CompiledGraph(OutputCode):
 
             options = for_core(self.options) | ({"dumps": True} if self.record is not None else {})
             core = _core.compile_graph(self.text, options, externs.build(self.specs))
+            folder = None
             if self.record is not None and debug.current:
-                debug.write(core, self.record, self.text, self.specs, self.finish, self.options)
+                folder = debug.write(core, self.record, self.text, self.specs, self.finish, self.options)
+            if self.record is not None and _watcher is not None:
+                _watcher(self, core, folder)
+            elif self.record is not None and checking.wanted(self.options):
+                checking.attach(self, core, folder)
             self.counts["kernels"] = kernel_count(core)
             stats.keep(core)
         self.call = core if self.finish is None else finisher(self.finish, core)
@@ -70,6 +76,20 @@ class CompiledGraph(OutputCode):
 
 # Graphs loaded from the cache by the call in progress: the driver takes the callable from here when it may be called directly.
 latest = []
+
+
+_watcher = None
+
+
+@contextlib.contextmanager
+def watching(attach):
+    """attach(graph, core, debug folder or None) is called with every graph that is built inside."""
+    global _watcher
+    before, _watcher = _watcher, attach
+    try:
+        yield
+    finally:
+        _watcher = before
 
 
 def finisher(source, core):

@@ -15,7 +15,7 @@ from torch._functorch.aot_autograd import aot_module_simplified
 from torch.utils._python_dispatch import _disable_current_modes
 
 from ..repro import debug
-from . import cache, compiled, decompositions, loss, stats
+from . import cache, checking, compiled, decompositions, loss, stats
 from . import options as option_module
 from .lowering import WholeGraph, lower
 
@@ -113,7 +113,7 @@ def compile_fx(gm, kind, options):
         except WholeGraph as e:
             return compiled.fall_back(gm, str(e))
         graph = compiled.CompiledGraph(low.text, low.specs, low.finish.source if low.finish else None, options, low.counts,
-                                       record=debug.record(gm, low, kind))
+                                       record=debug.record(gm, low, kind, checking.wanted(options)))
         try:
             return graph.build()
         except Exception as e:

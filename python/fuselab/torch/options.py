@@ -11,9 +11,11 @@ KNOWN = {
     "skip_ops": "operators left to PyTorch, by table or ATen name", "skip_nodes": "graph nodes left to PyTorch, by name",
     "decompose": "False, or the list of composite operators that stay whole",
     "partition": "min-cut or no-recompute", "debug_dir": "where the debug folder goes",
+    "check_kernels": "True: each kernel's first call is checked against eager and float64 on the model's data; stop: a failure raises",
+    "capture_inputs": "save the inputs of the first N calls of each kernel in its debug folder",
     "poison": "a byte: results and work space hold it before kernels run, so that a check sees what was not written"}
 # What the front end reads itself; everything else goes to the compiler.
-OWN = {"skip_ops", "skip_nodes", "decompose", "partition", "debug_dir"}
+OWN = {"skip_ops", "skip_nodes", "decompose", "partition", "debug_dir", "check_kernels", "capture_inputs"}
 
 
 def parse(options):
@@ -27,6 +29,12 @@ def parse(options):
             raise Error("options.unknown", f"unknown option '{name}' for the fuselab backend; there are: {listed}")
     if "precision" not in options and os.environ.get("TORCHINDUCTOR_EMULATE_PRECISION_CASTS") == "1":
         options["precision"] = "eager"
+    if "check_kernels" not in options and os.environ.get("FUSELAB_CHECK_KERNELS", "0") not in ("", "0"):
+        options["check_kernels"] = "stop" if os.environ["FUSELAB_CHECK_KERNELS"] == "stop" else True
+    _one_of(Error, options, "check_kernels", (True, False, "stop"))
+    calls = options.get("capture_inputs", 0)
+    if isinstance(calls, bool) or not isinstance(calls, int) or calls < 0:
+        raise Error("options.bad_value", f"option capture_inputs is {calls!r}; it must be a number of calls")
     _one_of(Error, options, "precision", ("block", "eager"))
     _one_of(Error, options, "partition", ("min-cut", "no-recompute"))
     for name in ("skip_ops", "skip_nodes", "skip_passes", "keep_dtype"):
@@ -39,7 +47,7 @@ def parse(options):
 
 def _one_of(error, options, name, values):
     if name in options and options[name] not in values:
-        raise error("options.bad_value", f"option {name} is {options[name]!r}; it must be one of {', '.join(values)}")
+        raise error("options.bad_value", f"option {name} is {options[name]!r}; it must be one of {', '.join(map(str, values))}")
 
 
 def for_core(options):

@@ -1,0 +1,100 @@
+#include "profile.h"
+
+#include <nanobind/stl/map.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include "errors.h"
+#include "fuselab/profile/kernel_details.h"
+#include "fuselab/profile/recorder.h"
+#include "fuselab/runtime/observe.h"
+
+namespace nb = nanobind;
+
+namespace fuselab::python {
+namespace {
+
+using profile::KernelRow;
+using profile::KernelTable;
+using profile::OperandInfo;
+
+nb::list operands(const std::vector<OperandInfo>& all) {
+  nb::list out;
+  for (const OperandInfo& o : all) {
+    nb::dict d;
+    d["sizes"] = o.sizes;
+    d["dtype"] = o.dtype;
+    d["format"] = o.format;
+    out.append(d);
+  }
+  return out;
+}
+
+/// None for what the file does not say.
+nb::dict dict_of(const KernelRow& r) {
+  nb::dict d;
+  const auto text = [](const std::string& s) -> nb::object { return s.empty() ? nb::none() : nb::cast(s); };
+  d["step"] = r.step;
+  d["device"] = r.device;
+  d["stream"] = r.stream;
+  d["task"] = r.task;
+  d["name"] = text(r.name);
+  d["type"] = text(r.type);
+  d["state"] = text(r.state);
+  d["core"] = text(r.core);
+  d["start_ns"] = r.start_ns;
+  d["duration_us"] = r.duration_us;
+  d["wait_us"] = r.wait_us;
+  d["blocks"] = r.blocks;
+  d["mix_blocks"] = r.mix_blocks;
+  d["inputs"] = operands(r.inputs);
+  d["outputs"] = operands(r.outputs);
+  d["counters"] = r.counters;
+  return d;
+}
+
+nb::list rows_of(const std::vector<KernelRow>& rows) {
+  nb::list out;
+  for (const KernelRow& r : rows) out.append(dict_of(r));
+  return out;
+}
+
+}  // namespace
+
+void add_profile(nb::module_& m) {
+  m.def("profile_start", &profile::start_recording, "Starts recording every launch of every compiled graph in the process.");
+  m.def("profile_step", &profile::mark_step, nb::arg("step"), "Launches from here on belong to this step (from 1; 0: to none).");
+  m.def("profile_span", &profile::record_span, nb::arg("name"), nb::arg("type"), nb::arg("begin_ns"), nb::arg("end_ns"),
+        "A launch of something else, by profile_clock().");
+  m.def("profile_clock", &runtime::now_ns, "Nanoseconds of the recorder's clock.");
+  m.def("profiling", &profile::recording);
+  m.def(
+      "profile_stop",
+      [](const std::optional<std::string>& folder) {
+        const std::vector<KernelRow> rows = profile::stop_recording();
+        if (folder) {
+          nb::gil_scoped_release release;
+          profile::write_profile(*folder, rows);
+        }
+        return rows_of(rows);
+      },
+      nb::arg("folder").none() = nb::none(),
+      "Stops; writes kernel_details.csv and trace_view.json into `folder`; gives the rows.");
+  m.def(
+      "read_kernel_details",
+      [](const std::string& path) {
+        const KernelTable table = profile::read_kernel_details(path);
+        nb::dict d;
+        d["columns"] = table.columns;
+        d["rows"] = rows_of(table.rows);
+        return d;
+      },
+      nb::arg("path"), "Any kernel_details.csv or op_summary; what a file does not say is None.");
+  m.def(
+      "step_sums", [](const std::string& path) { return profile::step_sums(profile::read_kernel_details(path)); },
+      nb::arg("path"), "[(step, microseconds), ...] of a kernel_details.csv.");
+}
+
+}  // namespace fuselab::python
