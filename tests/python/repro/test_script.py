@@ -10,6 +10,8 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+import fuselab
+
 
 @pytest.fixture(scope="module")
 def script(minimal):
@@ -137,7 +139,7 @@ def test_r84_r86_sums_and_ratio(tmp_path):
     assert lines[-1].split("|")[0].strip() == "Avg"
     assert lines[-1].endswith("1.67 x")
     (tmp_path / "kernel_details.csv").write_text("Name,Duration(us)\na,1\n")
-    with pytest.raises(ValueError, match="Step Id.*it has Name, Duration"):
+    with pytest.raises(fuselab.Error, match="Step Id.*it has Name, Duration"):
         bench.step_sums(tmp_path)
 
 
