@@ -43,14 +43,12 @@ __all__ = [
 
 def flatten(value, name=""):
     """(name, leaf) of nested dictionaries, lists and tuples: keys and places joined by '.'."""
-    if isinstance(value, dict):
-        pairs = value.items()
-    elif isinstance(value, (list, tuple)):
-        pairs = enumerate(value)
-    else:
+    if isinstance(value, (list, tuple)):
+        value = dict(enumerate(value))
+    if not isinstance(value, dict):
         yield name, value
         return
-    for key, inner in pairs:
+    for key, inner in value.items():
         yield from flatten(inner, f"{name}.{key}" if name else str(key))
 
 

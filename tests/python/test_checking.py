@@ -32,7 +32,7 @@ def model():
 def test_every_kernel_is_checked_once():
     fast = torch.compile(model(), backend="fuselab", options={"check_kernels": True})
     with torch.no_grad():
-        for n in range(3):
+        for _ in range(3):
             fast(torch.randn(8, 16))
     assert checking.counts == {"checked": 2, "failed": 0}
     assert not list(pathlib.Path().glob("fuselab_debug*"))

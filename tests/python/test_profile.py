@@ -27,21 +27,25 @@ def read(tmp_path, text, name="kernel_details.csv"):
 
 COUNTERS = "aicore_time(us),aic_total_cycles,aic_mac_ratio"
 SHAPES = "Input Shapes,Input Data Types,Input Formats,Output Shapes,Output Data Types,Output Formats"
+IDS = "Model ID,Task ID,Stream ID"
+MIX = "Block Dim,Mix Block Dim,HF32 Eligible"
+TIMES = "Start Time(us),Duration(us),Wait Time(us)"
 OPERANDS = '"""16,128;;3""","FLOAT16;INT64;INT32","ND;ND;ND","""16,128""",FLOAT16,ND'
 # header, row; the row always says the same: AddN, 12.5 us, begun at 1736413971558972.912 us
 VARIANTS = {
-    "V0": (f"Model ID,Task ID,Stream ID,Op Name,OP Type,Task Type,Task Start Time,Task Duration(us),Task Wait Time(us),Block Dim,{SHAPES},{COUNTERS}",
+    "V0": (f"{IDS},Op Name,OP Type,Task Type,Task Start Time,Task Duration(us),Task Wait Time(us),Block Dim,{SHAPES},{COUNTERS}",
            f'1,7,3,Add1,AddN,AI_CORE,1736413971558972.912,12.5,0.25,20,{OPERANDS},11.0,1000,0.5'),
-    "V1": ("Name,Type,Accelerator Core,Start Time(us),Duration(us),Wait Time(us),Block Dim", "Add1,AddN,AI_CORE,1736413971558972.912,12.5,0.25,20"),
-    "V2": ("Device_id,Name,Type,Accelerator Core,Start Time(us),Duration(us),Wait Time(us),Block Num",
+    "V1": (f"Name,Type,Accelerator Core,{TIMES},Block Dim", "Add1,AddN,AI_CORE,1736413971558972.912,12.5,0.25,20"),
+    "V2": (f"Device_id,Name,Type,Accelerator Core,{TIMES},Block Num",
            '0,Add1,AddN,AI_CORE,"1736413971558972.912\t",12.5,0.25,20'),
-    "V3": (f"Step Id,Model ID,Task ID,Stream ID,Name,Type,Accelerator Core,Start Time(us),Duration(us),Wait Time(us),Block Dim,Mix Block Dim,{SHAPES},Context ID,{COUNTERS}",
+    "V3": (f"Step Id,{IDS},Name,Type,Accelerator Core,{TIMES},Block Dim,Mix Block Dim,{SHAPES},Context ID,{COUNTERS}",
            f'1,4294967295,7,3,Add1,AddN,AI_CORE,1736413971558972.912,12.5,0.25,20,0,{OPERANDS},N/A,11.0,1000,0.5'),
-    "V4": (f"Step Id,Model ID,Task ID,Stream ID,Name,Type,OP State,Accelerator Core,Start Time(us),Duration(us),Wait Time(us),Block Dim,Mix Block Dim,HF32 Eligible,{SHAPES},Context ID,{COUNTERS}",
+    "V4": (f"Step Id,{IDS},Name,Type,OP State,Accelerator Core,{TIMES},{MIX},{SHAPES},Context ID,{COUNTERS}",
            f'1,4294967295,7,3,Add1,AddN,dynamic,AI_CORE,"1736413971558972.912\t",12.5,0.25,20,0,NO,{OPERANDS},N/A,11.0,1000,0.5'),
-    "V5": (f"Device_id,Model ID,Task ID,Stream ID,Op Name,OP Type,OP State,Task Type,Task Start Time(us),Task Duration(us),Task Wait Time(us),Block Dim,Mix Block Dim,HF32 Eligible,{SHAPES},Context ID,{COUNTERS}",
+    "V5": (f"Device_id,{IDS},Op Name,OP Type,OP State,Task Type,Task Start Time(us),"
+           f"Task Duration(us),Task Wait Time(us),{MIX},{SHAPES},Context ID,{COUNTERS}",
            f'0,4294967295,7,3,Add1,AddN,dynamic,AI_CORE,"1736413971558972.912\t",12.5,0.25,20,0,NO,{OPERANDS},N/A,11.0,1000,0.5'),
-    "V6": (f"Step Id,Device_id,Model ID,Task ID,Stream ID,Name,Type,OP State,Accelerator Core,Start Time(us),Duration(us),Wait Time(us),Block Num,Mix Block Num,HF32 Eligible,{SHAPES},Context ID",
+    "V6": (f"Step Id,Device_id,{IDS},Name,Type,OP State,Accelerator Core,{TIMES},Block Num,Mix Block Num,HF32 Eligible,{SHAPES},Context ID",
            f'1,0,4294967295,7,3,Add1,AddN,dynamic,AI_CORE,"1736413971558972.912\t",12.5,0.25,20,0,NO,{OPERANDS},N/A'),
     "V7": (f"OP State,Accelerator Core,{SHAPES},Average Duration(us),Median Duration(us),Std Duration(us),Average aicore_time(us),avg_seq_len",
            f'dynamic,AI_CORE,{OPERANDS},12.5,12.0,0.1,11.0,64'),
@@ -69,7 +73,8 @@ def test_every_header_gives_one_table(tmp_path, kind, ending, mark):
     assert row["step"] == (1 if "Step Id" in header else None)
     assert row["device"] == (0 if "Device_id" in header else None)
     if "Input Shapes" in header:
-        assert [(o["sizes"], o["dtype"], o["format"]) for o in row["inputs"]] == [([16, 128], "FLOAT16", "ND"), ([], "INT64", "ND"), ([3], "INT32", "ND")]
+        inputs = [(o["sizes"], o["dtype"], o["format"]) for o in row["inputs"]]
+        assert inputs == [([16, 128], "FLOAT16", "ND"), ([], "INT64", "ND"), ([3], "INT32", "ND")]
         assert [o["sizes"] for o in row["outputs"]] == [[16, 128]]
     else:
         assert row["inputs"] == row["outputs"] == []
@@ -77,8 +82,11 @@ def test_every_header_gives_one_table(tmp_path, kind, ending, mark):
     assert "Context ID" not in row["counters"]  # N/A is nothing, not 0
 
 
+REAL = ["kernel_details_level0.csv", "kernel_details_training_2023.csv", "FusedInferAttentionScore.csv", "TransposeBatchMatMul.csv"]
+
+
 @pytest.mark.skipif(not DATA.is_dir(), reason="the files of ../shared are not here")
-@pytest.mark.parametrize("name", ["kernel_details_level0.csv", "kernel_details_training_2023.csv", "FusedInferAttentionScore.csv", "TransposeBatchMatMul.csv"])
+@pytest.mark.parametrize("name", REAL)
 def test_real_files(name):
     table = _core.read_kernel_details(str(DATA / name))
     with open(DATA / name, newline="", encoding="utf-8-sig") as file:

@@ -68,8 +68,8 @@ class Checker:
     def __init__(self, core, graph, folder):
         record, options = graph.record, graph.options
         self.observed = Observed(core, record, options)
+        self.where: tuple[str, int] = debug.current or (options.get("debug_dir") or "fuselab_debug", debug.next_number())
         self.write = lambda: debug.write(core, record, graph.text, graph.specs, graph.finish, options, where=self.where)
-        self.where = debug.current or (options.get("debug_dir") or "fuselab_debug", debug.next_number())
         self.check = options.get("check_kernels", False)
         self.capture = options.get("capture_inputs", 0)
         self.checked, self.captured, self.folder = set(), {}, folder
