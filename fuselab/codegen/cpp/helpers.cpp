@@ -225,11 +225,12 @@ template <typename V> FL_INLINE V fl_shr(V a, V b) {
 )"},
     Helper{
         "idiv",
-        R"(// Integer division by lanes. A zero divisor in one of the first m lanes sets the status instead of trapping; the smallest value by -1 wraps.
-template <typename V> FL_INLINE V fl_idiv(V a, V b, i32 m, i32 kind, i64& status) {
-  V r = a;
+        R"(// Integer division one lane after the other. A zero divisor in one of the first m lanes sets the status instead of trapping; the
+// smallest value by -1 wraps. kind: quotient towards zero or down, their remainders.
+template <typename V> static __attribute__((noinline)) void fl_idiv_lanes(const V* a, const V* b, V* out, i32 m, i32 kind, i64& status) {
+  V r = *a;
   for (i32 l = 0; l < m; ++l) {
-    const i64 x = a[l], y = b[l];
+    const i64 x = (*a)[l], y = (*b)[l];
     if (y == 0) {
       status = 1;
       r[l] = 0;
@@ -249,7 +250,30 @@ template <typename V> FL_INLINE V fl_idiv(V a, V b, i32 m, i32 kind, i64& status
     if (kind == 2) r[l] = rem;
     if (kind == 3) r[l] = rem + (fix ? y : 0);
   }
-  return r;
+  *out = r;
+}
+// The same for all lanes at once, in f64, where every value is below 2^51: a quotient that is no integer is further than half an
+// ulp from the next one, so cutting off its fraction is exact, and so is the remainder.
+template <typename V> FL_INLINE V fl_idiv(V a, V b, i32 m, i32 kind, i64& status) {
+  const i64x16 lane = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+  const i64x16 x = __builtin_convertvector(a, i64x16), y = __builtin_convertvector(b, i64x16);
+  i64x16 odd = (y == 0) & (lane < (i64x16)((i64)m));
+  if (sizeof(a[0]) == 8) {
+    const u64x16 far = (((u64x16)x + (1ul << 51)) >> 52) | (((u64x16)y + (1ul << 51)) >> 52);
+    odd |= (i64x16)far;
+  }
+  if (fl_any(odd)) {
+    V r;
+    fl_idiv_lanes<V>(&a, &b, &r, m, kind, status);
+    return r;
+  }
+  const f64x16 fx = fl_float(x + 0x4338000000000000l) - 0x1.8p52;
+  const f64x16 fy = fl_float((y == 0 ? (i64x16)(1l) : y) + 0x4338000000000000l) - 0x1.8p52;
+  const f64x16 q = __builtin_elementwise_trunc(fx / fy);
+  const f64x16 rem = fl_fma(-q, fy, fx);
+  const i64x16 fix = (rem != 0.0) & ((rem < 0.0) ^ (fy < 0.0));
+  const f64x16 r = kind == 0 ? q : kind == 1 ? (fix ? q - 1.0 : q) : kind == 2 ? rem : (fix ? rem + fy : rem);
+  return __builtin_convertvector(fl_bits(r + 0x1.8p52) - 0x4338000000000000l, V);
 }
 )"},
     Helper{"check_index",
