@@ -5,6 +5,8 @@ PyTorch's own kernel, which is eager by construction. An operator with a row of 
 among them unless `decompose` names what to keep).
 """
 import functools
+from collections.abc import Callable
+from typing import Any
 
 import torch
 from torch._decomp import decomposition_table
@@ -116,7 +118,7 @@ def _repeat(x, repeats):
     return aten.view.default(aten.clone.default(aten.expand.default(x, wide), memory_format=torch.contiguous_format), sizes)
 
 
-OWN = {
+OWN: dict[Any, Callable[..., Any]] = {
     aten.repeat.default: _repeat,
     aten.nll_loss_backward.default: loss.nll_loss_backward, aten.nll_loss2d_backward.default: loss.nll_loss_backward,
     aten.copy.default: _copy,

@@ -88,9 +88,9 @@ FL_INLINE f32x16 fl_erf_f32(f32x16 x) {
 }
 )fl",
        {"_lookup"}},
-      // x Phi(x), t Phi(-t) = e^(-t^2/2) v Q(v), v = c t / (t + c), c = 3.765625, t = |x|: no cancellation for negative x, and v is t
-      // where t is tiny. Q has degree 8; c is where that is best. The exponent of e is -r/2 after the power of 2 is taken out; t^2
-      // enters in two floats. Beyond 12 the first lines give no sensible number.
+      // x Phi(x), t Phi(-t) = e^(-t^2/2) v Q(v), v = c t / (t + c), c = 3.765625, t = |x|: no cancellation for negative x, and
+      // v is t where t is tiny. Q has degree 8; c is where that is best. The exponent of e is -r/2 after the power of 2 is
+      // taken out; t^2 enters in two floats. Beyond 12 the first lines give no sensible number.
       {"gelu",
        DType::f32,
        1,
