@@ -14,11 +14,11 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "tests/python"))
 
-import torch
-from op_values import call
-from test_rules_eager import attribute, operand_type
+import torch  # noqa: E402
 
-from fuselab import _core
+from fuselab import _core  # noqa: E402
+from op_values import call  # noqa: E402
+from test_rules_eager import attribute, operand_type  # noqa: E402
 
 DTYPES = {"f16": torch.float16, "bf16": torch.bfloat16, "f32": torch.float32, "f64": torch.float64}
 INTS = {torch.float16: torch.int16, torch.bfloat16: torch.int16, torch.float32: torch.int32, torch.float64: torch.int64}
