@@ -25,8 +25,10 @@ void bias_gradient(DRows a, DOut r, A) {
   r[0][0] = sum_of(a[0].size(), [&](std::size_t i) { return a[0][i]; });
 }
 
+/// Of the input in its dtype; of weight and bias, which may be f32 beside an f16 or bf16 input, as computed.
 Row gradient(std::string name, const std::string& args, ShapeRule shape, ReduceDims dims) {
-  return Row(std::move(name), Kind::reduce, args).type(TypeRule::first).shape(shape, dims).lower_int("-").ulp(6);
+  const TypeRule type = shape == ShapeRule::row ? TypeRule::compute : TypeRule::first;
+  return Row(std::move(name), Kind::reduce, args).type(type).shape(shape, dims).lower_int("-").ulp(6);
 }
 
 }  // namespace

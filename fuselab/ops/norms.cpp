@@ -68,8 +68,8 @@ void add_norms(std::vector<Op>& t) {
       .names("LayerNormalization", "LayerNorm", "LayerNorm")
       .doc("(x - mean) / sqrt(var + eps) over the trailing dimensions normalized_shape, times weight, plus bias.", t);
   layer_norm("native_layer_norm", "y, narrow(m), r")
-      .result("mean", TypeRule::first, ShapeRule::row)
-      .result("rstd", TypeRule::first, ShapeRule::row)
+      .result("mean", TypeRule::compute, ShapeRule::row)
+      .result("rstd", TypeRule::compute, ShapeRule::row)
       .aten("native_layer_norm.default")
       .names("", "LayerNormV3", "LayerNormV3")
       .doc("layer_norm with the mean and 1 / sqrt(var + eps) of every row.", t);
@@ -87,8 +87,8 @@ void add_norms(std::vector<Op>& t) {
       .names("GroupNormalization", "GroupNorm", "GroupNorm")
       .doc("Normalisation over the channels of a group and all positions, times weight, plus bias per channel.", t);
   group_norm("native_group_norm", "y, narrow(m), r")
-      .result("mean", TypeRule::first, ShapeRule::row)
-      .result("rstd", TypeRule::first, ShapeRule::row)
+      .result("mean", TypeRule::compute, ShapeRule::row)
+      .result("rstd", TypeRule::compute, ShapeRule::row)
       .aten("native_group_norm.default")
       .aten_ignored("N, C, HxW")
       .doc("group_norm with the mean and 1 / sqrt(var + eps) of every group.", t);
@@ -112,8 +112,8 @@ void add_norms(std::vector<Op>& t) {
       .attr("eps", AttrType::real, 1e-5)
       .result("save_mean", TypeRule::compute, ShapeRule::row)
       .result("save_invstd", TypeRule::compute, ShapeRule::row)
-      .result("running_mean_out", TypeRule::first, ShapeRule::row)
-      .result("running_var_out", TypeRule::first, ShapeRule::row)
+      .result("running_mean_out", TypeRule::compute, ShapeRule::row)
+      .result("running_var_out", TypeRule::compute, ShapeRule::row)
       .lower(kDeviations + kScaled +
              "y, narrow(m), r, running_mean * (1 - momentum) + narrow(m) * momentum, "
              "running_var * (1 - momentum) + rsum(d * d) / (N - 1) * momentum")
@@ -133,8 +133,8 @@ void add_norms(std::vector<Op>& t) {
       .doc("Normalisation of every channel with its own statistics; also those, and the updated running ones.", t);
   norm("batch_norm_own_statistics", "input!, weight^?1, bias^?0", ReduceDims::batch)
       .attr("eps", AttrType::real, 1e-5)
-      .result("save_mean", TypeRule::first, ShapeRule::row)
-      .result("save_invstd", TypeRule::first, ShapeRule::row)
+      .result("save_mean", TypeRule::compute, ShapeRule::row)
+      .result("save_invstd", TypeRule::compute, ShapeRule::row)
       .lower(kDeviations + kScaled + "y, narrow(m), r")
       .fp64_row(layer_norm_meaning)
       .aten("_native_batch_norm_legit.no_stats[training=true]")

@@ -15,7 +15,7 @@ from torch._functorch.aot_autograd import aot_module_simplified
 from torch.utils._python_dispatch import _disable_current_modes
 
 from ..repro import debug
-from . import cache, checking, compiled, decompositions, loss, stats
+from . import cache, checking, compiled, decompositions, loss, statistics, stats
 from . import options as option_module
 from .lowering import WholeGraph, lower
 
@@ -63,9 +63,14 @@ class Job:
     def partition(self):
         from torch._functorch import partitioners
 
-        if self.options.get("partition") == "no-recompute":
-            return partitioners.default_partition
-        return partitioners.min_cut_rematerialization_partition
+        keep_all = self.options.get("partition") == "no-recompute"
+        part = partitioners.default_partition if keep_all else partitioners.min_cut_rematerialization_partition
+
+        def partition(gm, *args, **kwargs):
+            statistics.keep_statistics(gm.graph)
+            return part(gm, *args, **kwargs)
+
+        return partition
 
     def forward(self, gm, inputs):
         return self.compile(gm, "forward")

@@ -290,11 +290,20 @@ class _Lowering:
             before += extra
             words.append(word)
         words += [f"{k}={table.attr_text(kind, v)}" for k, (kind, v) in attrs.items()]
-        left = ", ".join(f"{n}: {self.type_text(v)}" for n, v in zip(names, vals))
+        typed, after = [], []
+        for k, (name, val) in enumerate(zip(names, vals)):
+            own = row.computed_type(k, operands) or val.dtype
+            text = self.type_text(val)
+            if own != val.dtype:  # PyTorch's shape function says another type than the table: the value is cast to it
+                wide = self.fresh(f"{name}_{table.DTYPES[own]}")
+                after.append(f"  {name}: {text} = cast({wide}, dtype={table.DTYPES[val.dtype]})")
+                name, text = wide, table.DTYPES[own] + text[text.index("["):]
+            typed.append(f"{name}: {text}")
+        left = ", ".join(typed)
         if self.own_strides(row, node, operands):
             self.inferred.add(node)
             left = names[0]
-        return before + [f"  {left} = {row.name}({', '.join(words)})"]
+        return before + [f"  {left} = {row.name}({', '.join(words)})", *after]
 
     def own_strides(self, row, node, operands):
         """Does the table's rule, which is eager's, decide the strides of the result?

@@ -24,6 +24,7 @@ class Row:
     def __init__(self, data):
         self.name, self.kind, self.results = data["name"], data["kind"], data.get("results", 1)
         self.args, self.attrs = data.get("args", []), data.get("attrs", [])
+        self.type_rules = [data.get("type"), *(r["type"] for r in data.get("more", []))]
         self.aten, self.aten_result = data.get("aten", []), data.get("aten_result", -1)
         names = data.get("aten_names", {})
         self.schema_names = {x["name"]: names.get(x["name"], x["name"]).split("|") for x in self.args + self.attrs}
@@ -34,6 +35,13 @@ class Row:
             name, bracket, condition = form.partition("[")
             if bracket:
                 self.conditions[name] = condition.rstrip("]").split("=")
+
+    def computed_type(self, k, operands):
+        """The dtype of result `k` where the table says that it is the one computed in; None where PyTorch's word holds."""
+        if self.type_rules[k] != "compute":
+            return None
+        dtype = next(v.meta["val"].dtype for v in operands if is_tensor(v))
+        return torch.float32 if dtype in (torch.float16, torch.bfloat16) else dtype
 
     def find(self, item, values):
         """The name the schema at hand has for an operand or attribute of the row."""
