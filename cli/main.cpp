@@ -41,6 +41,7 @@ int run_program(std::vector<std::string> args) {
   add_flags(app);
   add_repro(app);
   add_compare(app);
+  add_prove(app);
   bool json = false;
   for (std::string& arg : args) {
     if (arg == "--no-fuse") arg = "--no-fuse-at-all";  // `--no-fuse` alone and `--no-fuse=CLASSES` are two things

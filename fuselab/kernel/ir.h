@@ -66,13 +66,16 @@ struct Stmt {
 
 /// How a reduction orders its operands (R6). Elements are numbered row-major over the inner axes of the last group;
 /// `lanes`: element e belongs to lane e mod 16 and step e / 16; otherwise lane 0 and step e. Steps go to four chains (step mod
-/// 4), 32 steps are a block, a block is (c0 + c1) + (c2 + c3), blocks are combined pairwise (a binary counter), so are the
-/// results of earlier groups' points, and last the 16 lanes, halving.
+/// 4), `block_steps` steps are a block, a block is (c0 + c1) + (c2 + c3), blocks are combined pairwise (a binary counter), so are
+/// the results of earlier groups' points, and last the 16 lanes, halving.
+inline constexpr int kLanes = 16, kChains = 4, kBlockSteps = 32;
 struct Tree {
   bool lanes = true;
   std::vector<std::vector<int>> groups;  ///< inner axes, outermost group first
+  /// Steps of a block. No pass sets it: edited IR does (`tree lanes chunk 1024`), to see what another order of sums gives.
+  int block_steps = kBlockSteps;
+  int chunk() const { return block_steps * (lanes ? kLanes : 1); }  ///< elements of a block
 };
-inline constexpr int kLanes = 16, kChains = 4, kBlockSteps = 32;
 
 struct Kernel {
   std::string name;

@@ -6,7 +6,7 @@
 //     out y: f32
 //     axis p0: parallel [B]
 //     axis r0: inner [4096]
-//     tree lanes (r0)
+//     tree lanes (r0)      # `tree lanes chunk 1024 (r0)`: blocks of 1024 elements instead of 512
 //     %0 = load x [[4096]*p0 + r0]: f16
 //     %1 = cast %0: f32
 //     %2 = reduce sum %1: f32  # total
@@ -105,6 +105,7 @@ class Parser {
       } else if (eat("tree ")) {
         k.tree.lanes = eat("lanes");
         if (!k.tree.lanes) expect("sequential");
+        if (eat("chunk ")) k.tree.block_steps = block_steps(k.tree);
         while (eat("(")) {
           k.tree.groups.emplace_back();
           while (!eat(")")) k.tree.groups.back().push_back(axis());
@@ -216,6 +217,15 @@ class Parser {
 
   DType dtype() { return parse_dtype(word()); }
 
+  int block_steps(const Tree& tree) {
+    const Scalar given = scalar(word());
+    const auto* n = std::get_if<std::int64_t>(&given);
+    const int unit = tree.lanes ? kLanes : 1;
+    if (n == nullptr || *n < kChains * unit || *n > 65536 * unit || (*n & (*n - 1)) != 0)
+      error(fmt::format("a chunk is a power of two from {} to {} elements", kChains * unit, 65536 * unit));
+    return static_cast<int>(*n / unit);
+  }
+
   Scalar scalar(const std::string& w) {
     if (w == "true") return true;
     if (w == "false") return false;
@@ -304,6 +314,7 @@ std::string print_kernel(const Kernel& k) {
     out += fmt::format("  axis {}: {} [{}]\n", a.name, a.role == Role::inner ? "inner" : "parallel", a.extent.str());
   if (!k.tree.groups.empty()) {
     out += k.tree.lanes ? "  tree lanes" : "  tree sequential";
+    if (k.tree.block_steps != kBlockSteps) out += fmt::format(" chunk {}", k.tree.chunk());
     for (const auto& g : k.tree.groups) {
       std::string names;
       for (int a : g) names += (names.empty() ? "" : " ") + k.axes[a].name;

@@ -72,6 +72,22 @@ TEST(KernelText, ErrorsNameTheLine) {
   }
 }
 
+TEST(KernelText, AChunkOfTheTreeCanBeForced) {  // P-11: the order of a sum is part of the IR
+  const std::string text = make("x: f32[4, 16384]) { a = sum(x, dims=[1]) return a }").kernel_ir;
+  const auto with = [&](const std::string& chunk) {
+    std::string edited = text;
+    edited.replace(edited.find("tree lanes"), 10, "tree lanes chunk " + chunk);
+    return codegen::generate_from_ir(edited, "kernel.ir");
+  };
+  EXPECT_EQ(with("512").kernel_ir, text);  // the chunk that every kernel has
+  const auto wide = with("2048");
+  EXPECT_NE(wide.kernel_ir.find("tree lanes chunk 2048 ("), std::string::npos) << wide.kernel_ir;
+  EXPECT_EQ(codegen::generate_from_ir(wide.kernel_ir, "kernel.ir").source.text(), wide.source.text());
+  EXPECT_NE(wide.source.text(), with("1024").source.text());
+  for (const char* bad : {"0", "-512", "500", "32", "1000000000000", "x", "1.5", ""})
+    EXPECT_EQ(code_of([&] { with(bad); }), "kernel.syntax") << bad;
+}
+
 TEST(Lower, ViewsAreIndexArithmetic) {
   const std::string t = make(
                             "x: f32[4, 6]) { a = abs(x) b = permute(a, dims=[1, 0]) c = slice(b, dim=0, start=1, end=5, step=2) "

@@ -7,7 +7,6 @@
 namespace fuselab::codegen::cpp {
 
 using kernel::Form;
-using kernel::kBlockSteps;
 using kernel::kLanes;
 using kernel::Stmt;
 using kernel::StmtKind;
@@ -218,7 +217,7 @@ void Stages::flush(const Plan& p, const std::string& stack, const std::string& c
 void Stages::block(const Plan& p, int stage, bool single) {
   const std::string steps = Values::size(steps_), full = rows_ ? fmt::format("({}) / 16", Values::size(n_)) : steps;
   w_.line(single ? fmt::format("const i64 b = 0, end = {};", steps)
-                 : fmt::format("const i64 end = b + {0} < ({1}) ? b + {0} : ({1});", kBlockSteps, steps));
+                 : fmt::format("const i64 end = b + {0} < ({1}) ? b + {0} : ({1});", block_steps(), steps));
   for (int c = 0; c < kernel::kChains; ++c) declare(p, fmt::format("_c{}", c));
   w_.line(fmt::format("const i64 full = ({0}) < end ? ({0}) : end;", full));
   w_.line("i64 q = b;");
@@ -281,7 +280,7 @@ void Stages::block(const Plan& p, int stage, bool single) {
 
 /// Reductions along the steps into x<suffix>, which is declared.
 void Stages::lane_loops(const Plan& p, int stage, const std::string& suffix) {
-  const bool single = steps_.is_const() && steps_.value() <= kBlockSteps;
+  const bool single = steps_.is_const() && steps_.value() <= block_steps();
   if (single) {
     w_.open("");
     block(p, stage, true);
@@ -294,11 +293,11 @@ void Stages::lane_loops(const Plan& p, int stage, const std::string& suffix) {
   }
   w_.open("");
   declare(p, "_s", kStack);
-  w_.open(fmt::format("for (i64 b = 0; b < {}; b += {})", Values::size(steps_), kBlockSteps));
+  w_.open(fmt::format("for (i64 b = 0; b < {}; b += {})", Values::size(steps_), block_steps()));
   block(p, stage, false);
-  push(p, "_s", fmt::format("b / {}", kBlockSteps), "_c0");
+  push(p, "_s", fmt::format("b / {}", block_steps()), "_c0");
   w_.close();
-  flush(p, "_s", fmt::format("(({}) + {}) / {}", Values::size(steps_), kBlockSteps - 1, kBlockSteps), suffix);
+  flush(p, "_s", fmt::format("(({}) + {}) / {}", Values::size(steps_), block_steps() - 1, block_steps()), suffix);
   w_.close();
 }
 
@@ -391,7 +390,7 @@ void Stages::results(const Plan& p) {
 }
 
 bool Stages::blocked() const {
-  if (rows_ || s_.form != Form::columns || s_.stages != 1 || (steps_.is_const() && steps_.value() <= kBlockSteps)) return false;
+  if (rows_ || s_.form != Form::columns || s_.stages != 1 || (steps_.is_const() && steps_.value() <= block_steps())) return false;
   const Plan p = plan(0);
   return p.stores.empty() && !p.reduces.empty();
 }
@@ -415,19 +414,19 @@ void Stages::blocked_stage(const std::function<void()>& before, const std::funct
   const Plan p = plan(0);
   w_.line("// One pass, block by block, so that neighbouring columns share cache lines.");
   declare(p, "_s", fmt::format("[{}]{}", kColumnVectors, kStack));
-  w_.open(fmt::format("for (i64 b = 0; b < {}; b += {})", Values::size(steps_), kBlockSteps));
+  w_.open(fmt::format("for (i64 b = 0; b < {}; b += {})", Values::size(steps_), block_steps()));
   w_.open(fmt::format("for (i32 w = 0; w < {}; ++w)", kColumnVectors));
   columns_of("w");
   before();
   block(p, 0, false);
-  push(p, "_s[w]", fmt::format("b / {}", kBlockSteps), "_c0");
+  push(p, "_s[w]", fmt::format("b / {}", block_steps()), "_c0");
   w_.close();
   w_.close();
   w_.open(fmt::format("for (i32 w = 0; w < {}; ++w)", kColumnVectors));
   columns_of("w");
   before();
   declare(p, "_a");
-  flush(p, "_s[w]", fmt::format("(({}) + {}) / {}", Values::size(steps_), kBlockSteps - 1, kBlockSteps), "_a");
+  flush(p, "_s[w]", fmt::format("(({}) + {}) / {}", Values::size(steps_), block_steps() - 1, block_steps()), "_a");
   results(p);
   after();
   w_.close();

@@ -68,6 +68,7 @@ class Stages {
   Expr columns() const;
   Expr leaves() const;
   std::int64_t leaves_per_segment() const;
+  int block_steps() const { return k_.tree.block_steps; }
   int width() const { return rows_ ? 1 : kColumnVectors; }
   void to_shared(const Plan& p, const std::string& at);
   void from_shared(const Plan& p, const std::string& at, const std::string& suffix);

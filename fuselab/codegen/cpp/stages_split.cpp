@@ -5,7 +5,6 @@
 
 namespace fuselab::codegen::cpp {
 
-using kernel::kBlockSteps;
 using kernel::kLanes;
 using kernel::Stmt;
 
@@ -17,7 +16,9 @@ constexpr std::int64_t kFewRows = 8;
 }  // namespace
 
 /// Leaves of the upper tree: outer points, or blocks of steps.
-Expr Stages::leaves() const { return rows_ && !outer_.empty() ? points_ : floordiv(steps_ + Expr(kBlockSteps - 1), kBlockSteps); }
+Expr Stages::leaves() const {
+  return rows_ && !outer_.empty() ? points_ : floordiv(steps_ + Expr(block_steps() - 1), block_steps());
+}
 
 std::int64_t Stages::leaves_per_segment() const {
   if (!(rows_ && !outer_.empty())) return 64;
@@ -91,9 +92,9 @@ void Stages::split_segment(const std::function<void()>& before) {
     w_.open("");
     declare(p, "_s", kStack);
     if (outer_.empty()) {
-      w_.open(fmt::format("for (i64 b = leaf * {0}; b < last * {0}; b += {0})", kBlockSteps));
+      w_.open(fmt::format("for (i64 b = leaf * {0}; b < last * {0}; b += {0})", block_steps()));
       block(p, 0, false);
-      push(p, "_s", fmt::format("(b / {} - leaf)", kBlockSteps), "_c0");
+      push(p, "_s", fmt::format("(b / {} - leaf)", block_steps()), "_c0");
     } else {
       w_.open("for (i64 g = leaf; g < last; ++g)");
       v_.coordinates(outer_, "g");
@@ -110,12 +111,12 @@ void Stages::split_segment(const std::function<void()>& before) {
     return;
   }
   declare(p, "_s", fmt::format("[{}]{}", kColumnVectors, kStack));
-  w_.open(fmt::format("for (i64 b = leaf * {0}; b < last * {0}; b += {0})", kBlockSteps));
+  w_.open(fmt::format("for (i64 b = leaf * {0}; b < last * {0}; b += {0})", block_steps()));
   w_.open(fmt::format("for (i32 w = 0; w < {}; ++w)", kColumnVectors));
   columns_of("w");
   before();
   block(p, 0, false);
-  push(p, "_s[w]", fmt::format("(b / {} - leaf)", kBlockSteps), "_c0");
+  push(p, "_s[w]", fmt::format("(b / {} - leaf)", block_steps()), "_c0");
   w_.close();
   w_.close();
   w_.open(fmt::format("for (i32 w = 0; w < {}; ++w)", kColumnVectors));
