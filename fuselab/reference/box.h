@@ -179,7 +179,12 @@ class Evaluation {
     Ball& b = args[0];
     if (!std::isfinite(b.lo) || !std::isfinite(b.hi)) return true;
     if (!op_.monotone) {
-      b.hi = std::min(b.hi, b.lo + op_.period);
+      // The first period stands for any other: far out, two doubles lie further apart than the samples would.
+      const double grain = ulp_of(DType::f64, std::max(std::fabs(b.lo), std::fabs(b.hi)));
+      if (b.hi - b.lo >= op_.period || grain > op_.period / 64) {
+        b.lo = 0;
+        b.hi = op_.period;
+      }
       return true;
     }
     std::array<double, kMaxArgs> x;

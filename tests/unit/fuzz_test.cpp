@@ -140,6 +140,73 @@ graph g(in0: u8[16, 1, C], v3: bool[16, 1, C]) {
   y = log_sigmoid_backward(v8, in0, v3)
   return y
 })"},
+    // The bound: an interval of a period far out, where two doubles lie further apart than the samples.
+    {"APeriodFarOut", 40222, {}, R"(
+graph fuzz_40222(in0: i64[1000, 1, 7]) {
+  v1: i64[] = argmin(in0)
+  v2: i64[] = fmin(v1, v1)
+  v3: i64[1000, 1, 7] = mul(v1, in0)
+  v4: f32[] = div(v2, 0.1)
+  v5: f32[] = asin(v4)
+  v6: f32[] = log(v4)
+  v7: f32[] = fmod(v5, 0.1)
+  v8: f32[1000, 1, 7] = atanh(in0)
+  v9: i64[] = amax(v2)
+  v10: f32[1000, 1, 7] = sub(v7, v8, alpha=3)
+  v11: f32[] = cast(v5, dtype=f32)
+  v12: f32[] = frac(v7)
+  v13: f32[] = fmod(v11, v7)
+  v14: f32[1000, 1, 7] = clamp_max(v10, v8)
+  v15: f32[] = rsqrt(v9)
+  v16: f32[1000, 1, 7] = reciprocal(v10)
+  v17: i64[1000, 1, 7] = bitwise_not(v3)
+  v18: i64[] = argmin(v13)
+  v19: f32[] = log2(v12)
+  v20: f32[1000, 1, 7] = copy(v14)
+  v21: f32[] = prod(v15)
+  v22: i64[1000, 1] = amin(v17, dims=[2])
+  v23: i64[1000, 1, 7] = cast(v17, dtype=i64)
+  v24: i64[] = threshold_backward(v18, 1)
+  v25: i64[1000, 1, 1, 7] = unsqueeze(v23, dim=2)
+  v26: f32[1000, 1, 1, 7] = cosh(v25)
+  v27: f32[] = cosh(v15)
+  v28: f32[1000, 1] = lerp(v5, v22, v27)
+  v29: bool[] = all(v28)
+  v30: f32[1000, 1] = elu_backward(v29, v28)
+  v31: f32[1000, 1, 7] = elu_backward(v20, 2, scale=0.5)
+  v32: f32[1000, 1, 1, 7] = cos(v26)
+  v33: f32[1000, 1] = mul(v28, v21)
+  v34: f32[1000, 1, 7] = exp2(v31)
+  return v6, v12, v16, v19, v22, v24, v30, v32, v33, v34
+}
+)"},
+    // The end of an interval, rounded as the middle and half the width were.
+    {"TheEndOfAnInterval", 40918, {{"B", 16}}, R"(
+graph fuzz_40918(in0: i64[7, B, 1], in2: f32[B], in3: f32[B], in13: f32[B], in14: f32[B], in25: f32[B]) {
+  v1: f32[7, B, 1] = asinh(in0)
+  v4: f32[B] = batch_norm_backward_weight(v1, v1, in2, in3)
+  v5: f32[7, B, B] = sigmoid_backward(v1, in2)
+  v6: f32[7, B, B] = expm1(v5)
+  v7: bool[1] = any(in3, keepdim=true)
+  v8: f32[7, B, 1] = erf(in0)
+  v9: f32[7, B, B] = pow(v5, in0)
+  v10: f32[7, B, B] = clamp_max(v6, in0)
+  v11: f32[7, B, B] = celu(v10)
+  v12: f32[2, 7, B, B]{0, B*B, B, 1} = expand(v5, shape=[2, 7, B, B])
+  v15: f32[7, B, B] = batch_norm(v9, none, none, in13, in14, eps=0.001)
+  v16: f32[2, 7, B, B] = log_softmax_backward(v12, v12, dim=3)
+  v17: f32[7, B, B] = tanh(v15)
+  v18: f32[7, B, 1] = log10(in0)
+  v19: bool[7, B, B] = ne(in14, v18)
+  v20: f32[B] = log_sigmoid_backward(in14, in14, in14)
+  v21: f32[B] = acos(v20)
+  v22: f32[7, B, B] = atan2(v19, in13)
+  v23: f32[7, B, B] = acos(v19)
+  v24: f32[7, B, B] = threshold_backward(v23, v19, threshold=2.0)
+  v26: f32[7, B, B], v27: f32[7, 1], v28: f32[7, 1] = native_group_norm(v6, none, in25, num_groups=1)
+  return v4, v5, v7, v8, v10, v11, v16, v17, v21, v22, v24, v26, v27, v28
+}
+)"},
     // The bound: an interval of many periods.
     {"ManyPeriods", 20502, {}, R"(
 graph g(in0: f32[1000], in1: bool[1000]) {
