@@ -55,7 +55,7 @@ def about(size):
     except OSError:
         pass
     return [("size", size), ("fuselab", __version__), ("PyTorch", torch.__version__), ("Python", platform.python_version()),
-            ("processor", f"{model or platform.machine()}, {len(os.sched_getaffinity(0))} cores"),
+            ("processor", f"{model or platform.machine()}, {frame.cores()} cores"),
             ("date", datetime.date.today().isoformat())]
 
 
@@ -85,32 +85,33 @@ def main(argv=None):
         tasks = chosen(args.tasks)
         os.makedirs(args.out, exist_ok=True)
     except (ValueError, OSError) as e:
-        return _error(str(e), 2)
+        return _error(args.json, str(e), 2)
     progress = frame.Progress(args.quiet)
     progress.line("importing PyTorch")
     try:
         import torch
     except ImportError as e:
-        return _error(f"PyTorch cannot be imported ({e}): the studies compare with it; install torch for {sys.executable}", 1)
+        return _error(args.json, f"PyTorch cannot be imported ({e}): the studies compare with it; install torch for {sys.executable}", 1)
     from .. import torch_backend
 
     torch_backend.register()
     facts = about(args.size)
     torch.manual_seed(0)
-    reports = []
+    reports: list = []
     try:
+        frame.write(args.out, "index.html", page.page(reports, facts))   # a folder that cannot be written shows now, not after an hour
         for task in tasks:
             reports.append(run_task(task, args.size, progress))
             frame.write_task(args.out, reports[-1])
             frame.write(args.out, "index.html", page.page(reports, facts))
+        text = "# Precision report\n\n" + "\n".join(f"- {k}: {v}" for k, v in facts) + "\n\n" + "\n".join(r.markdown() for r in reports)
+        frame.write(args.out, "report.md", text)
+        document = {"about": dict(facts), "holds": all(r.holds for r in reports), "tasks": [r.data() for r in reports]}
+        frame.write(args.out, "report.json", json.dumps(document, indent=1) + "\n")
     except OSError as e:
-        return _error(f"the results cannot be written to {args.out}: {e.strerror}; give --out a folder with room", 1)
+        return _error(args.json, f"the results cannot be written to {args.out}: {e.strerror}; give --out a folder with room", 1)
     except KeyboardInterrupt:
-        return _error(f"stopped; what was done is in {args.out}", 130)
-    text = "# Precision report\n\n" + "\n".join(f"- {k}: {v}" for k, v in facts) + "\n\n" + "\n".join(r.markdown() for r in reports)
-    frame.write(args.out, "report.md", text)
-    document = {"about": dict(facts), "holds": all(r.holds for r in reports), "tasks": [r.data() for r in reports]}
-    frame.write(args.out, "report.json", json.dumps(document, indent=1) + "\n")
+        return _error(args.json, f"stopped; what was done is in {args.out}", 130)
     if args.json:
         print(json.dumps(document, indent=1))
     else:
@@ -123,8 +124,10 @@ def main(argv=None):
     return 0 if document["holds"] else 1
 
 
-def _error(message, code):
+def _error(as_json, message, code):
     print(f"fuselab: error: {message}", file=sys.stderr)
+    if as_json:
+        print(json.dumps({"error": {"code": "prove", "message": message}, "exit": code}))
     return code
 
 

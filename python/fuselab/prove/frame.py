@@ -4,6 +4,7 @@ import csv
 import dataclasses
 import io
 import json
+import math
 import os
 import sys
 import time
@@ -83,9 +84,7 @@ def plain(value):
     """A number or text for CSV and JSON."""
     if hasattr(value, "item"):
         value = value.item()
-    if isinstance(value, float) and value != value:
-        return "nan"
-    return value
+    return value if not isinstance(value, float) or math.isfinite(value) else str(value)   # JSON has no infinity and no NaN
 
 
 def shown(value):
@@ -94,6 +93,11 @@ def shown(value):
     if isinstance(value, float):
         return f"{value:.4g}"
     return str(value)
+
+
+def cores():
+    """Cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 class Progress:

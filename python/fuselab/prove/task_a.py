@@ -9,9 +9,11 @@ from typing import Any
 
 import torch
 
+from . import frame
+
 TITLE = "the same inputs give the same bits"
 # batch, tokens, width; runs of a process that repeats at length; runs of one that varies a condition
-SIZES = {"small": ((2, 64, 256), 20, 4), "default": ((8, 2048, 4096), 200, 20), "full": ((8, 2048, 4096), 1000, 1000)}
+SIZES = {"small": ((2, 64, 256), 20, 4), "default": ((8, 2048, 4096), 1000, 20), "full": ((8, 2048, 4096), 1000, 1000)}
 INNER = 64   # the matrix product's inner size: it runs once, before everything, and is an input of what is studied
 
 
@@ -40,8 +42,7 @@ def processor_has(isa):
 
 def run(size, report, progress):
     shape, many, few = SIZES[size]
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    wide = max(3, cores)
+    wide = max(3, frame.cores())
     report.about = (f"add, layer_norm, gelu in one kernel on f16{list(shape)} after a matrix product that ran once and is fixed; each process "
                     f"keeps its first result and compares every later one with it bit by bit.")
     with tempfile.TemporaryDirectory(prefix="fuselab_prove_") as work:
@@ -62,7 +63,7 @@ def run(size, report, progress):
         rows = []
         for i, (name, cache, env, runs) in enumerate(plan):
             progress.line(f"process {i + 1} of {len(plan)}: {name}")
-            rows.append((name, _process(path, cache, env, runs)))
+            rows.append((name, _process(path, cache, env, runs, progress)))
     hashes, kernels = {r["output"] for _, r in rows}, {r["kernels"] for _, r in rows}
     report.table("runs", "Processes and their results", ["process", "runs", "runs that differ", "max ULP", "kernel", "output (SHA-256)"],
                  [[name, r["runs"], r["differ"], r["max_ulp"], r["kernels"], r["output"][:16]] for name, r in rows])
@@ -74,13 +75,20 @@ def run(size, report, progress):
     report.claim("one kernel hash", len(kernels) == 1 and "" not in kernels, ", ".join(sorted(kernels)))
 
 
-def _process(path, cache, env, runs):
-    """What `worker` prints, from a process of its own."""
-    done = subprocess.run([sys.executable, "-m", "fuselab.prove.task_a", json.dumps({"inputs": path, "runs": runs})],
-                          env=os.environ | {"FUSELAB_CACHE_DIR": cache} | env, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise RuntimeError(f"a process of task A ended with {done.returncode}: {(done.stderr or done.stdout).strip()[-2000:]}")
-    return json.loads(done.stdout.splitlines()[-1])
+def _process(path, cache, env, runs, progress):
+    """What `worker` prints, from a process of its own; its lines `step 3 100` on stderr are progress."""
+    said = []
+    with subprocess.Popen([sys.executable, "-m", "fuselab.prove.task_a", json.dumps({"inputs": path, "runs": runs})], text=True,
+                          env=os.environ | {"FUSELAB_CACHE_DIR": cache} | env, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        for line in process.stderr or ():
+            if line.startswith("step "):
+                progress.step(*map(int, line.split()[1:]), "runs")
+            else:
+                said.append(line)
+        printed = process.stdout.read() if process.stdout else ""
+    if process.returncode:
+        raise RuntimeError(f"a process of task A ended with {process.returncode}: {''.join(said).strip()[-2000:]}")
+    return json.loads(printed.splitlines()[-1])
 
 
 def worker(spec):
@@ -104,6 +112,7 @@ def worker(spec):
                 result = compiled(*arguments)
                 first = result if first is None else first
                 count += 1
+                print("step", count, sum(n for _, n in spec["runs"]), file=sys.stderr, flush=True)
                 if not torch.equal(result.view(torch.int16), first.view(torch.int16)):
                     differ += 1
                     worst = max(worst, int(ulp_distance(result, first).max()))
