@@ -8,6 +8,7 @@
 #include "cli/npy.h"
 #include "fuselab/core/error.h"
 #include "fuselab/core/hash.h"
+#include "fuselab/numerics/tensor_file.h"
 
 namespace fuselab::cli {
 namespace {
@@ -102,6 +103,29 @@ std::vector<Tensor> make_inputs(const Graph& g, const std::vector<std::string>& 
     }
   }
   return out;
+}
+
+void inputs_from_file(const Graph& g, const std::string& path, std::vector<Tensor>& inputs) {
+  std::vector<numerics::NamedTensor> file;
+  try {
+    file = numerics::open_tensors(path);
+  } catch (const Error& e) {
+    throw UsageError(e.what());
+  }
+  for (const numerics::NamedTensor& given : file) {
+    std::size_t i = 0;
+    while (i < inputs.size() && g.values[g.inputs[i]].name != given.name) ++i;
+    if (i == inputs.size()) throw UsageError(path + " holds " + given.name + ", which is no input of the kernel.");
+    if (!given.problem.empty()) throw UsageError(path + ": " + given.name + " cannot be read: " + given.problem);
+    const Tensor t = given.load();
+    if (t.dtype() != inputs[i].dtype() || t.sizes() != inputs[i].sizes())
+      throw UsageError(path + ": " + given.name + " has another dtype or other sizes than the kernel's input.");
+    for (std::size_t d = 0; d < t.sizes().size(); ++d) {
+      if (inputs[i].strides()[d] == 0 && t.sizes()[d] > 1)
+        throw UsageError(path + ": " + given.name + " is a broadcast input (stride 0), which a file cannot fill.");
+    }
+    inputs[i].copy_bits_from(t);
+  }
 }
 
 std::vector<std::int64_t> size_arguments(const Graph& g, const Symbols& symbols) {

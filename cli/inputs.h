@@ -20,6 +20,10 @@ Tensor random_tensor(const Type& type, const Symbols& symbols, std::uint64_t see
 std::vector<Tensor> make_inputs(const Graph& g, const std::vector<std::string>& given, Symbols& symbols, std::uint64_t seed,
                                 bool fill);
 
+/// The inputs that a file of tensors (.safetensors, .npz, ...) holds by name; the others stay as they are. UsageError for a name
+/// the graph does not have, and for another dtype or other sizes.
+void inputs_from_file(const Graph& g, const std::string& path, std::vector<Tensor>& inputs);
+
 /// The values of the graph's `B: size` parameters, in order. UsageError when one is missing.
 std::vector<std::int64_t> size_arguments(const Graph& g, const Symbols& symbols);
 

@@ -5,9 +5,11 @@
 
 #include "cli/common.h"
 #include "fuselab/core/error.h"
+#include "fuselab/core/hash.h"
 #include "fuselab/graph/bind.h"
 #include "fuselab/numerics/verdict.h"
 #include "fuselab/reference/reference.h"
+#include "fuselab/runtime/program.h"
 
 namespace fuselab::cli {
 namespace {
@@ -59,6 +61,13 @@ std::vector<Tensor> launch(const jit::Kernel& kernel, const codegen::Source& sou
   return outputs;
 }
 
+runtime::CompiledGraph artifact_graph(const Graph& fragment, const codegen::Source& source, const runtime::Options& options) {
+  codegen::Generated made;
+  made.source = source;
+  made.source.hash = hash_hex(source.text());
+  return {fragment, runtime::one_kernel_plan(fragment, source.name), {std::move(made)}, options};
+}
+
 KernelCheck check_kernel(const Graph& fragment, const codegen::Source& source, const std::vector<Tensor>& inputs,
                          const Symbols& symbols, const std::string& path, const CheckOptions& options) {
   KernelCheck check;
@@ -66,33 +75,62 @@ KernelCheck check_kernel(const Graph& fragment, const codegen::Source& source, c
   jit::Options jit_options;
   jit_options.read_cache = options.read_cache;
   const jit::Kernel kernel = jit::load(source, jit::Target::host(), jit_options);
-  const std::vector<Tensor> first = launch(kernel, source, fragment, inputs, symbols, numerics::kPoison[0]);
-  const std::vector<Tensor> second = launch(kernel, source, fragment, inputs, symbols, numerics::kPoison[1]);
   runtime::Options unfused_options;
   unfused_options.fuse.enable = false;
   unfused_options.jit.read_cache = options.read_cache;
   unfused_options.codegen = options.codegen;
+  const std::vector<std::int64_t> size_args = size_arguments(fragment, symbols);
   const runtime::CompiledGraph unfused(fragment, unfused_options);
-  const std::vector<Tensor> expected = unfused(inputs, size_arguments(fragment, symbols));
-  reference::Options reference_options;
-  if (options.codegen.precision == codegen::Precision::eager) reference_options.rounding = reference::Rounding::eager;
-  reference_options.any_borders = !options.codegen.keep_dtype.empty();
-  const std::vector<reference::Output> reference =
-      reference::fp64_reference(concrete(fragment, symbols), inputs, reference_options);
-  for (std::size_t i = 0; i < first.size(); ++i) {
-    const std::string& name = fragment.values[fragment.outputs[i]].name;
-    numerics::Evidence evidence;
-    evidence.expected = expected[i];
-    evidence.actual = first[i];
-    evidence.second_run = second[i];
-    evidence.reference = &reference[i];
-    const numerics::Verdict verdict = numerics::judge(evidence);
-    check.lines.push_back(numerics::precision_line(name, path, verdict));
-    if (is_float(first[i].dtype()) && first[i].numel() > 0) {
-      check.lines.push_back(numerics::fp64_line(
-          name, reference[i], {{"unfused", expected[i], verdict.expected_error}, {path, first[i], verdict.actual_error}}));
+  const std::vector<Tensor> expected = unfused(inputs, size_args);
+  const auto fp64 = [&](codegen::Precision mode) {
+    reference::Options o;
+    if (mode == codegen::Precision::eager) o.rounding = reference::Rounding::eager;
+    o.any_borders = !options.codegen.keep_dtype.empty();
+    return reference::fp64_reference(concrete(fragment, symbols), inputs, o);
+  };
+  struct Path {
+    std::string label, shown;  // in the verdict's line, in the line with the errors
+    std::vector<Tensor> runs[2];
+    std::vector<reference::Output> reference;
+  };
+  std::vector<Path> paths;
+  if (options.recompile) {
+    Path& p = paths.emplace_back();
+    p.label = "precision";
+    p.shown = "compiled";
+    runtime::Options anew;
+    anew.codegen = options.codegen;
+    anew.codegen.precision = options.recompile_mode.value_or(options.codegen.precision);
+    anew.jit.read_cache = options.read_cache;
+    for (int i = 0; i < 2; ++i) {
+      anew.poison = numerics::kPoison[i];
+      p.runs[i] = runtime::CompiledGraph(fragment, anew)(inputs, size_args);
     }
-    if (!verdict.passed) check.failed.push_back(name);
+    p.reference = fp64(anew.codegen.precision);
+  }
+  Path& own = paths.emplace_back();
+  own.label = own.shown = path;
+  for (int i = 0; i < 2; ++i) own.runs[i] = launch(kernel, source, fragment, inputs, symbols, numerics::kPoison[i]);
+  own.reference = fp64(options.codegen.precision);
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    const std::string& name = fragment.values[fragment.outputs[i]].name;
+    std::vector<numerics::PathErrors> errors;
+    bool passed = true;
+    for (const Path& p : paths) {
+      numerics::Evidence evidence;
+      evidence.expected = expected[i];
+      evidence.actual = p.runs[0].at(i);
+      evidence.second_run = p.runs[1].at(i);
+      evidence.reference = &p.reference.at(i);
+      const numerics::Verdict verdict = numerics::judge(evidence);
+      check.lines.push_back(numerics::precision_line(name, p.label, verdict));
+      passed = passed && verdict.passed;
+      if (errors.empty()) errors.push_back({"unfused", expected[i], verdict.expected_error});
+      errors.push_back({p.shown, p.runs[0][i], verdict.actual_error});
+    }
+    if (is_float(expected[i].dtype()) && expected[i].numel() > 0)
+      check.lines.push_back(numerics::fp64_line(name, paths[0].reference[i], errors));
+    if (!passed) check.failed.push_back(name);
   }
   check.lines.push_back(numerics::summary_line(check.failed));
   return check;

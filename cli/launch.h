@@ -1,5 +1,6 @@
 // One kernel on its own: launched on tensors, and judged against the fp64 reference and the operators one by one.
 #pragma once
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -8,6 +9,7 @@
 #include "fuselab/core/tensor.h"
 #include "fuselab/graph/graph.h"
 #include "fuselab/jit/jit.h"
+#include "fuselab/runtime/compiled.h"
 
 namespace fuselab::cli {
 
@@ -28,7 +30,12 @@ struct KernelCheck {
 struct CheckOptions {
   codegen::Options codegen;  ///< precision mode and exemptions
   bool read_cache = true;
+  bool recompile = false;                            ///< also judge the fragment compiled anew, as path "precision"
+  std::optional<codegen::Precision> recompile_mode;  ///< of that path; nothing: as it was made
 };
+
+/// A whole fragment as the one kernel of these texts, called through the runtime. Throws what compiling throws.
+runtime::CompiledGraph artifact_graph(const Graph& fragment, const codegen::Source& source, const runtime::Options& options);
 
 /// The verdict on a kernel's text: its results over two poison patterns, the fragment's fp64 value with its error bound, and the
 /// fragment run operator by operator. `path` names the kernel's results in the lines ("artifact").

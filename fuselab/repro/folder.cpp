@@ -83,7 +83,7 @@ void write_kernel(const runtime::CompiledGraph& g, std::size_t k, const FolderRe
   write(folder / "fragment.graph", spec.fragment);
   write(folder / "kernel.ir", spec.kernel_ir);
   write(folder / "kernel.cpp", g.generated()[k].source.text());
-  write(folder / "artifacts.json", artifacts_json(spec.artifacts, spec.size_hints));
+  write(folder / "artifacts.json", artifacts_json(spec.artifacts, spec.size_hints, g.options().codegen));
   write(folder / "graph.svg", to_svg(fragment));
 }
 
@@ -163,7 +163,7 @@ Failure write_failed_folder(const Graph& given, const runtime::Options& options,
         const codegen::Generated made = codegen::generate(step.fragment, step.name, options.codegen);
         write(folder / "kernel.ir", made.kernel_ir);
         write(folder / "kernel.cpp", made.source.text());
-        write(folder / "artifacts.json", artifacts_json(make_artifacts(made.source), request.hints));
+        write(folder / "artifacts.json", artifacts_json(make_artifacts(made.source), request.hints, options.codegen));
         jit::load(made.source, jit::Target::host(), options.jit);
       } catch (const Error& e) {
         if (e.code() == "repro.folder") throw;

@@ -77,11 +77,13 @@ Artifacts make_artifacts(const codegen::Source& s) {
   return a;
 }
 
-std::string artifacts_json(const Artifacts& a, const Symbols& size_hints) {
+std::string artifacts_json(const Artifacts& a, const Symbols& size_hints, const codegen::Options& options) {
   const nlohmann::ordered_json document = {{"name", a.name},
                                            {"target", a.target},
                                            {"sizes", a.sizes},
                                            {"size_hints", size_hints},
+                                           {"precision", options.precision == codegen::Precision::eager ? "eager" : "block"},
+                                           {"keep_dtype", options.keep_dtype},
                                            {"wrapper", a.wrapper},
                                            {"tiling_def", a.tiling_def},
                                            {"host_impl", a.host_impl},

@@ -7,6 +7,7 @@
 #include <nanobind/stl/vector.h>
 
 #include "errors.h"
+#include "fuselab/profile/bench.h"
 #include "fuselab/profile/kernel_details.h"
 #include "fuselab/profile/recorder.h"
 #include "fuselab/runtime/observe.h"
@@ -95,6 +96,35 @@ void add_profile(nb::module_& m) {
   m.def(
       "step_sums", [](const std::string& path) { return profile::step_sums(profile::read_kernel_details(path)); },
       nb::arg("path"), "[(step, microseconds), ...] of a kernel_details.csv.");
+  m.def(
+      "bench_table",
+      [](const std::string& kernel, const std::vector<double>& graph, const std::vector<double>& eager) {
+        return profile::bench_table(kernel, graph, eager);
+      },
+      nb::arg("kernel"), nb::arg("graph"), nb::arg("eager"), "The lines of the table; microseconds per step.");
+  m.def(
+      "bench_verdict",
+      [](const std::vector<double>& graph, const std::vector<double>& eager, const std::vector<double>& again,
+         const std::vector<double>& artifact, const std::string& other) {
+        const profile::BenchSteps steps{graph, eager, again, artifact, other};
+        const profile::Ratio judged = profile::judged_ratio(steps);
+        nb::dict d;
+        d["lines"] = profile::bench_verdict(steps);
+        d["ratio"] = judged.value;
+        d["spread"] = judged.spread;
+        d["ambiguous"] = judged.ambiguous;
+        return d;
+      },
+      nb::arg("graph"), nb::arg("eager"), nb::arg("again") = std::vector<double>(), nb::arg("artifact") = std::vector<double>(),
+      nb::arg("other") = "eager",
+      "Ratio of the averages, half of its 99.9 % interval, whether 1 is inside the noise; and as lines.");
+  m.def("newest_profile", &profile::newest_profile, nb::arg("folder"),
+        "Folder of the newest kernel_details.csv below this one: torch_npu's or ours.");
+  m.def("last_level_cache_bytes", &profile::last_level_cache_bytes);
+  m.def("evict_caches", &profile::evict_caches, nb::call_guard<nb::gil_scoped_release>(),
+        "Sweeps twice the last-level cache, so that what is used next comes from memory.");
+  m.def("recording_cost_ns", &profile::recording_cost_ns, nb::call_guard<nb::gil_scoped_release>(),
+        "What recording adds to a launch on this machine.");
 }
 
 }  // namespace fuselab::python

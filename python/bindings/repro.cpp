@@ -93,6 +93,53 @@ repro::BenchmarkSpec spec_of(const nb::dict& d) {
   return s;
 }
 
+nb::dict buffer_dict(const repro::Buffer& b) {
+  nb::dict d;
+  d["name"] = b.name;
+  d["dtype"] = std::string(name(b.dtype));
+  d["shape"] = b.shape;
+  d["stride"] = b.stride;
+  d["low"] = b.range.low;
+  d["high"] = b.range.high;
+  if (!b.value.empty()) d["value"] = b.value;
+  return d;
+}
+
+/// What spec_of takes, for distinct kernel `k` of a compiled graph: all but the precision context.
+nb::dict benchmark_spec(nb::handle callable, std::size_t k, const std::map<std::string, std::int64_t>& hints) {
+  const runtime::CompiledGraph& graph = graph_of(callable.ptr());
+  if (k >= graph.generated().size()) fail("options.bad_value", "there are {} kernels, no number {}", graph.generated().size(), k);
+  const repro::BenchmarkSpec s = repro::make_spec(graph, k, hints);
+  nb::dict a;
+  a["name"] = s.artifacts.name;
+  a["target"] = s.artifacts.target;
+  a["sizes"] = s.artifacts.sizes;
+  a["wrapper"] = s.artifacts.wrapper;
+  a["tiling_def"] = s.artifacts.tiling_def;
+  a["host_impl"] = s.artifacts.host_impl;
+  a["device_impl"] = s.artifacts.device_impl;
+  a["vector_core_num"] = s.artifacts.vector_core_num;
+  a["ai_core_num"] = s.artifacts.ai_core_num;
+  a["hash"] = s.artifacts.hash;
+  nb::list calls, buffers;
+  for (const repro::CallArgument& c : s.call_arguments) calls.append(nb::make_tuple(c.is_size ? "size" : "tensor", c.name));
+  for (const repro::Buffer& b : s.profile_buffers) buffers.append(buffer_dict(b));
+  nb::dict d;
+  d["kernel_name"] = s.kernel_name;
+  d["artifacts"] = a;
+  d["fragment"] = s.fragment;
+  d["kernel_ir"] = s.kernel_ir;
+  d["call_arguments"] = calls;
+  d["size_hints"] = s.size_hints;
+  d["profile_buffers"] = buffers;
+  d["node_summary"] = s.node_summary;
+  d["is_static"] = s.is_static;
+  d["precision_mode"] = s.precision_mode;
+  d["environment"] = s.environment;
+  d["fuselab_version"] = s.fuselab_version;
+  return d;
+}
+
 std::string write_debug_folder(nb::handle callable, const nb::dict& request) {
   const runtime::CompiledGraph& graph = graph_of(callable.ptr());
   repro::FolderRequest r;
@@ -164,6 +211,9 @@ void add_repro(nb::module_& m) {
         "Writes the debug folder of a compiled graph and returns its path. request: root, kind, number, graph_text, output_code, "
         "hints, "
         "torch_version, options, precision.");
+  m.def("benchmark_spec", &benchmark_spec, nb::arg("compiled"), nb::arg("kernel"),
+        nb::arg("hints") = std::map<std::string, std::int64_t>(),
+        "The spec of a distinct kernel's script as a dictionary; sizes without a hint count as 16.");
   m.def("write_failed_folder", &write_failed_folder, nb::arg("text"), nb::arg("options"), nb::arg("request"),
         "The folder of a graph whose compilation threw, and the name of the kernel that does not compile.");
   m.def(

@@ -142,6 +142,7 @@ std::string compute_text(const kernel::Kernel& k, const Stmt& s, const std::vect
   }
   if (op == "not" || op == "bnot") return fmt::format("~{}", a);
   if (op == "select") return select(a, b, args[2], t);
+  if (op == "relu") return select(comparison("<", t, a, splat("0", t)), splat("0", t), a, t);
   // The bits of a float are roughly its logarithm: halved or negated by integer arithmetic they give 1/sqrt(x) within 3.5 % and
   // 1/x within 5.1 %. The first constant is that of C. Lomont, "Fast inverse square root", 2003; the second was searched for.
   if (t == DType::f32 && op == "rsqrt_seed") return fmt::format("fl_float(0x5f375a86 - (fl_bits({}) >> 1))", a);

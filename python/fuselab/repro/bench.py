@@ -1,80 +1,151 @@
-"""--profile and --bench: steps under a plain profiler, kernel_details.csv, and the table."""
-import math
+"""--profile and --bench: steps under a plain profiler, kernel_details.csv, the table and what it is worth."""
+import contextlib
 import pathlib
 import time
 
 import torch
 
 from .. import _core
+from . import check
 
 LOOPS, SKIPPED = 11, 1
 
 
 def profile(script, args, kernel, out):
-    """The artifact, 11 times; the first is skipped, 10 are kept in ./profiling."""
+    """The artifact, 11 times; the first is skipped, 10 are kept in ./profiling, a row per launch."""
     call = kernel.compile()
-    folder = _profiled(call, "profiling")
+    for _ in range(SKIPPED):
+        call()
+    with recording("profiling") as folder:
+        for step in range(1, LOOPS - SKIPPED + 1):
+            _core.profile_step(step)
+            call()
     steps = step_sums(folder)
     out.line(f"profile: {len(steps)} steps, mean {sum(steps) / len(steps):.2f} us, written to {folder}")
     out.data["profile"] = {"folder": str(folder), "steps_us": steps}
 
 
 def bench(script, args, kernel, out):
-    """Eager and recompiled fragment side by side, and the artifact's time."""
+    """The eager and the recompiled fragment by turns, and the artifact; or with --recorded the table of profiles made elsewhere."""
+    if args.recorded:
+        from_recorded(script["KERNEL"], out)
+        return
     if args.e2e:
-        out.line("NOTE: --e2e changes nothing about --bench, which times the fragment, not the artifact")
-    inputs = kernel.fx_inputs()
+        out.line("NOTE: --e2e changes nothing about the table, which times the recompiled fragment, not the artifact")
     mode = args.precision or script["PRECISION"]
+    inputs = kernel.fx_inputs()
     with torch.no_grad():
-        compiled = torch.compile(script["eager_fn"], backend="fuselab", options={**script["OPTIONS"], "precision": mode},
-                                 dynamic=not script["IS_STATIC"])
+        compiled, artifact = compiled_fragment(script, mode), kernel.compile()
+        eager_results = lambda: check.results(script["_run_eager"](inputs))  # noqa: E731
+        compiled_results = lambda: check.results(compiled(*inputs))  # noqa: E731
         for _ in range(2):  # the second call still settles guards
-            compiled(*inputs)
-        folders = [_profiled(lambda: script["_run_eager"](inputs), "bench_eager_prof", "torch"),
-                   _profiled(lambda: compiled(*inputs), "bench_compiled_prof", script["KERNEL"])]
-    eager, graph = (step_sums(newest(f.parent)) for f in folders)
-    for line in table(script["KERNEL"], graph, eager):
+            compiled_results()
+        problems = [("before", wrong(script, kernel, mode, eager_results(), compiled_results(), check.results(artifact())))]
+        paths = {"eager": eager_results, "graph": compiled_results, "again": compiled_results, "artifact": lambda: check.results(artifact())}
+        spans, last = by_turns(paths, kernel.refill, args.cold)
+        for graph in ("graph", "again"):
+            problems.append(("after", wrong(script, kernel, mode, last["eager"], last[graph], last["artifact"])))
+        kernel.restore()
+    for folder, name, path in (("bench_eager_prof", "torch", "eager"), ("bench_compiled_prof", script["KERNEL"], "graph")):
+        with recording(folder):  # recorded afterwards: what is launched inside a step is not a row of its own
+            for step, (begin, end) in enumerate(spans[path], 1):
+                _core.profile_step(step)
+                _core.profile_span(name, "call", begin, end)
+    eager, graph = (step_sums(newest(f)) for f in ("bench_eager_prof", "bench_compiled_prof"))
+    again, alone = ([(end - begin) / 1000 for begin, end in spans[path]] for path in ("again", "artifact"))
+    found = _core.bench_verdict(graph, eager, again, alone)
+    for line in table(script["KERNEL"], graph, eager) + found["lines"]:
         out.line(line)
-    artifact = step_sums(_profiled(kernel.compile(), "bench_artifact_prof", script["KERNEL"]))
-    out.line(f"artifact: mean {sum(artifact) / len(artifact):.2f} us")
-    out.line(verdict(graph, eager))
-    out.data["bench"] = {"graph_us": graph, "eager_us": eager, "artifact_us": artifact}
+    problem = next(((when, text) for when, text in problems if text), None)
+    if problem:
+        out.failed = True
+    out.line(f"outputs: FAILED {problem[0]} the timing: {problem[1]}" if problem else "outputs: right before and after the timing")
+    cost = _core.recording_cost_ns()
+    out.line(f"profiler: {cost:.0f} ns per launch")
+    out.data["bench"] = {"graph_us": graph, "eager_us": eager, "control_us": again, "artifact_us": alone, "ratio": found["ratio"],
+                         "spread": found["spread"], "ambiguous": found["ambiguous"], "outputs": problem is None, "cold": args.cold,
+                         "profiler_ns": cost}
 
 
-def _profiled(call, folder, name=None):
-    """Runs 11 steps under the profiler; the last 10 are in the files. With a name, a step is one row: the whole call, launch and
-    kernels, which is what two ways to compute the same thing are compared by; without, a row per launch."""
+def from_recorded(name, out):
+    """The table of the newest profiles in bench_eager_prof and bench_compiled_prof, whoever recorded them; nothing is run."""
+    folders = [newest(f) for f in ("bench_eager_prof", "bench_compiled_prof")]
+    eager, graph = (step_sums(f) for f in folders)
+    found = _core.bench_verdict(graph, eager)
+    for line in table(name, graph, eager) + found["lines"] + [f"read from {folders[0]} and {folders[1]}"]:
+        out.line(line)
+    out.data["bench"] = {"graph_us": graph, "eager_us": eager, "ratio": found["ratio"], "spread": found["spread"],
+                         "ambiguous": found["ambiguous"], "folders": [str(f) for f in folders]}
+
+
+def compiled_fragment(script, mode):
+    return torch.compile(script["eager_fn"], backend="fuselab", options={**script["OPTIONS"], "precision": mode},
+                         dynamic=not script["IS_STATIC"])
+
+
+def by_turns(paths, refill, cold=False):
+    """({path: (begin, end) of each kept step}, {path: results of the last step}).
+
+    In every step all paths run on the same inputs, others than in the step before, and by turns in both orders: drift of the machine
+    falls on all alike. Just before, each runs on still other inputs, so that it finds its own code and not the one before's in the
+    caches. Results are kept until the next step, so that no path gets the memory that the one before has just written.
+    """
+    spans, last = {name: [] for name in paths}, {}
+    names = list(paths)
+    for step in range(LOOPS):
+        last = {}
+        for name in names if step % 2 else names[::-1]:
+            refill(LOOPS + step)
+            paths[name]()
+            refill(step)
+            if cold:
+                _core.evict_caches()
+            begin = _core.profile_clock()
+            last[name] = paths[name]()
+            end = _core.profile_clock()
+            if step >= SKIPPED:
+                spans[name].append((begin, end))
+    return spans, last
+
+
+def wrong(script, kernel, mode, eager, compiled, artifact):
+    """The first line that says FAILED of results on the inputs as they are now; empty when all are right."""
+    for path, results, precision in (("precision", compiled, mode), ("artifact", artifact, script["PRECISION"])):
+        known = check.reference(script, kernel, precision)
+        if len(results) != len(eager):
+            return f"{path}: {len(results)} results, eager {len(eager)}"
+        for i, (name, expected) in enumerate(zip(script["OUTPUT_NAMES"], eager, strict=True)):
+            if not isinstance(expected, torch.Tensor):
+                continue
+            verdict = _core.judge(check.plain(expected), check.plain(results[i]), known[i] if not isinstance(known, str) else None, None,
+                                  name, path)
+            if not verdict["passed"]:
+                return verdict["line"]
+    return ""
+
+
+@contextlib.contextmanager
+def recording(folder):
+    """Records what is launched inside, and writes it into a new folder below this one, whose path it gives."""
     stamp = time.strftime("%Y%m%d%H%M%S") + f"{time.time_ns() % 10**9:09}"
     path = pathlib.Path(folder) / f"cpu_{stamp}_fuselab"
-    times = []
-    for _ in range(SKIPPED):
-        call()
-    if name is None:
-        _core.profile_start()
-    for step in range(1, LOOPS - SKIPPED + 1):
-        if name is None:
-            _core.profile_step(step)
-        start = _core.profile_clock()
-        call()
-        times.append((start, _core.profile_clock()))
-    if name is not None:  # recorded afterwards: the launches inside are not rows of their own
-        _core.profile_start()
-        for step, (start, stop) in enumerate(times, 1):
-            _core.profile_step(step)
-            _core.profile_span(name, "call", start, stop)
+    _core.profile_start()
+    try:
+        yield path
+    except BaseException:
+        _core.profile_stop()
+        raise
     _core.profile_stop(str(path))
-    return path
 
 
 def newest(folder):
-    """The newest profile below a folder: an Ascend one or ours."""
-    found = [p.parent for p in pathlib.Path(folder).glob("*_ascend_pt/ASCEND_PROFILER_OUTPUT/kernel_details.csv")]
-    found += [p.parent for p in pathlib.Path(folder).glob("*_fuselab/kernel_details.csv")]
-    if not found:
-        there = sorted(p.name for p in pathlib.Path(folder).iterdir()) if pathlib.Path(folder).is_dir() else []
-        raise FileNotFoundError(f"{folder} has no kernel_details.csv with 'Step Id' and 'Duration(us)'; it holds "
-                                f"{', '.join(there) or 'nothing'}. See docs/repro.md#no-kernel_details")
-    return max(found, key=lambda p: (p.stat().st_mtime_ns, str(p)))
+    """The folder of the newest kernel_details.csv below this one: torch_npu's or ours."""
+    try:
+        return pathlib.Path(_core.newest_profile(str(folder)))
+    except _core.Error as e:
+        if e.code != "profile.not_found":
+            raise
+        raise FileNotFoundError(str(e)) from None
 
 
 def step_sums(folder):
@@ -84,23 +155,4 @@ def step_sums(folder):
 
 def table(kernel, graph, eager):
     """The lines that tools parse; at most 10 rows. Ratio = eager / graph, the last one of the averages."""
-    rule = "-------+--------------------+--------------------+---------"
-    row = lambda step, g, e: f" {step:^4}  | {g:>18.2f} | {e:>18.2f} | {e / g if g else math.inf:>5.2f} x"  # noqa: E731
-    rows = list(zip(graph, eager))[:10]
-    lines = [f"Benchmark: {kernel}", " Step  | Graph Mode (us)    | Eager (us)         |  Ratio", rule]
-    lines += [row(i, g, e) for i, (g, e) in enumerate(rows, 1)]
-    count = len(rows)
-    return lines + [rule, row("Avg", sum(g for g, _ in rows) / count, sum(e for _, e in rows) / count)]
-
-
-def verdict(graph, eager):
-    """Is the difference of the means outside the noise (two standard errors of both)?"""
-    def mean_error(values):
-        mean = sum(values) / len(values)
-        return mean, math.sqrt(sum((v - mean) ** 2 for v in values) / max(len(values) - 1, 1) / len(values))
-
-    (g, dg), (e, de) = mean_error(graph), mean_error(eager)
-    spread = f"spread: graph {dg / g:.1%}, eager {de / e:.1%} of the mean" if g and e else "spread: 0"
-    if abs(g - e) <= 2 * math.hypot(dg, de):
-        return f"{spread}; AMBIGUOUS: the ratio is inside the noise"
-    return f"{spread}; {'faster' if g < e else 'slower'} than eager"
+    return _core.bench_table(kernel, graph, eager)

@@ -12,14 +12,14 @@ def run(script, args, kernel, out):
     mode = args.precision or script["PRECISION"]
     inputs = kernel.fx_inputs()
     with torch.no_grad():
-        eager = _results(script["_run_eager"]([t.clone() if 0 not in t.stride() else t for t in inputs]))
-        compiled = [_results(script["_run_compiled"](inputs, precision=mode, poison=byte)) for byte in _core.poison_bytes()]
-        artifact = [_results(kernel.compile(poison=byte)()) for byte in _core.poison_bytes()]
+        eager = results(script["_run_eager"]([t.clone() if 0 not in t.stride() else t for t in inputs]))
+        compiled = [results(script["_run_compiled"](inputs, precision=mode, poison=byte)) for byte in _core.poison_bytes()]
+        artifact = [results(kernel.compile(poison=byte)()) for byte in _core.poison_bytes()]
     references = {m: reference(script, kernel, m) for m in {mode, script["PRECISION"]}}
     names = script["OUTPUT_NAMES"]
-    for what, results in (("eager_fn", eager), ("the recompiled fragment", compiled[0]), ("the artifact", artifact[0])):
-        if len(results) != len(names):
-            raise RuntimeError(f"{what} has {len(results)} results, the kernel {len(names)}")
+    for what, found in (("eager_fn", eager), ("the recompiled fragment", compiled[0]), ("the artifact", artifact[0])):
+        if len(found) != len(names):
+            raise RuntimeError(f"{what} has {len(found)} results, the kernel {len(names)}")
     failed, outputs = [], []
     for i, name in enumerate(names):
         outputs.append(_output(name, i, eager, {"precision": compiled, "artifact": artifact},
@@ -49,7 +49,7 @@ def _output(name, i, eager, paths, references, out):
     data = {"name": name, "passed": True}
     for path, (first, second) in paths.items():
         known = references[path]
-        verdict = _core.judge(_plain(expected), _plain(first[i]), known[i] if not isinstance(known, str) else None, _plain(second[i]),
+        verdict = _core.judge(plain(expected), plain(first[i]), known[i] if not isinstance(known, str) else None, plain(second[i]),
                               name, path)
         out.line(verdict["line"])
         data["passed"] = data["passed"] and verdict["passed"]
@@ -59,17 +59,17 @@ def _output(name, i, eager, paths, references, out):
     if isinstance(known, str):
         out.line(f"output:{name} fp64: not to be had: {known}")
     elif expected.is_floating_point() and expected.numel():
-        results = [("torch", expected), ("compiled", paths["precision"][0][i]), ("artifact", paths["artifact"][0][i])]
-        out.line(_core.fp64_line(name, known[i], [(n, _plain(t)) for n, t in results]))
+        shown = [("torch", expected), ("compiled", paths["precision"][0][i]), ("artifact", paths["artifact"][0][i])]
+        out.line(_core.fp64_line(name, known[i], [(n, plain(t)) for n, t in shown]))
     return data
 
 
-def _plain(t):
+def plain(t):
     """A tensor the core can look at: dequantised, complex as pairs."""
     if t.is_quantized:
         t = t.dequantize()
     return torch.view_as_real(t.resolve_conj()) if t.is_complex() else t.detach()
 
 
-def _results(value):
+def results(value):
     return list(value) if isinstance(value, (list, tuple)) else [value]

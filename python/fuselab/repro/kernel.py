@@ -26,7 +26,9 @@ class Kernel:
             if name not in known:
                 raise Wrong(f"{args.inputs} holds {name}, which is no input of the kernel; there are {', '.join(known)}")
         self.tensors = {b["name"]: self.make(b, i, given.get(b["name"])) for i, b in enumerate(script["PROFILE_BUFFERS"])}
-        self._source = None
+        self._source, self._fx = None, None
+        self._given: set[str] = set(given)
+        self._kept: dict[str, torch.Tensor] = {}  # memory of inputs as they were before refill
 
     def make(self, buffer, stream, given=None, seed=None):
         """One input: its layout, filled by what is given, the size that it holds, or at random."""
@@ -60,13 +62,44 @@ class Kernel:
         extra = self.script["_fx_inputs"][len(taken):]  # named by eager's calls, but without influence on the results
         if len(taken) + len(extra) != len(self.script["_fx_inputs"]):
             raise CannotRun("the script's _fx_inputs and PROFILE_BUFFERS do not belong together")
-        return taken + [self.make(b, len(self.tensors) + i) for i, b in enumerate(extra)]
+        if self._fx is None:
+            self._fx = [self.make(b, len(self.tensors) + i) for i, b in enumerate(extra)]
+        return taken + self._fx
+
+    def refill(self, step):
+        """Other values in the same memory, so that no earlier step's answer is this one's; the same number gives the same values. Few
+        random ones are drawn anew, others and what came from a file move on in memory. Sizes that enter as data stay."""
+        for i, buffer in enumerate(self.script["PROFILE_BUFFERS"]):
+            tensor = self.tensors[buffer["name"]]
+            if "value" in buffer or not tensor.numel():
+                continue
+            memory = _memory(tensor)
+            if buffer["name"] not in self._kept:
+                self._kept[buffer["name"]] = memory.clone()
+            if buffer["name"] not in self._given and memory.numel() < 4096:
+                _core.fill_random(tensor, (self.seed + 1 + step) % 2**64, i, buffer.get("low", 0), buffer.get("high", 9))
+                continue
+            kept = self._kept[buffer["name"]]
+            shift = (step + 1) * 977 % memory.numel()
+            memory[shift:].copy_(kept[:memory.numel() - shift])
+            memory[:shift].copy_(kept[memory.numel() - shift:])
+
+    def restore(self):
+        """The inputs as they were before refill."""
+        for name, memory in self._kept.items():
+            _memory(self.tensors[name]).copy_(memory)
 
 
 def rand_strided(shape, stride, dtype):
     """Memory of this layout; the values are not set."""
     extent = 0 if 0 in shape else 1 + sum((n - 1) * s for n, s in zip(shape, stride))
     return torch.zeros(max(extent, 0), dtype=dtype).as_strided(shape, stride)
+
+
+def _memory(tensor):
+    """Every element from the first to the last in memory, each once."""
+    extent = 1 + sum((n - 1) * s for n, s in zip(tensor.shape, tensor.stride()))
+    return tensor.as_strided((extent,), (1,))
 
 
 def _evaluate(text, sizes):

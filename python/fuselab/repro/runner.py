@@ -33,6 +33,9 @@ def main(script, argv=None):
         print(f"{parser.prog}: error: {mode} is not to be had in this script, only --profile: "
               f"{script.get('NO_CHECK_REASON') or 'it has no eager_fn'}. See {PAGE}#profile-only.", file=sys.stderr)
         return 2
+    if (args.cold or args.recorded) and not args.bench:
+        print(f"{parser.prog}: error: --cold and --recorded go with --bench", file=sys.stderr)
+        return 2
     out = Output(args)
     try:
         _run(script, args, out)
@@ -54,9 +57,13 @@ def _parser(script):
         description=f"The kernel {script.get('KERNEL')} on its own. Without a mode: --profile.",
         epilog=f"Exit codes: 0 done and held, 1 failed, 2 the call was wrong. {PAGE} says more.")
     parser.add_argument("--check", action="store_true", help="eager, recompiled fragment and artifact against each other and fp64")
-    parser.add_argument("--bench", action="store_true", help="time of the eager and of the recompiled fragment")
+    parser.add_argument("--bench", action="store_true", help="time of the eager and of the recompiled fragment, by turns")
     parser.add_argument("--profile", action="store_true", help="run the artifact 11 times and write ./profiling (the default)")
     parser.add_argument("--e2e", action="store_true", help="with a mode: the artifact is made anew from the script's KERNEL_IR")
+    parser.add_argument("--cold", action="store_true", help="with --bench: nothing is in a cache when a step begins")
+    parser.add_argument("--recorded", action="store_true",
+                        help="with --bench: the table of the newest profiles in ./bench_eager_prof and ./bench_compiled_prof, also "
+                             "torch_npu's; runs nothing")
     parser.add_argument("--inputs", metavar="FILE", help="inputs from a safetensors file instead of random ones")
     parser.add_argument("--seed", type=_seed, default=0, metavar="N", help="of the random inputs (default 0)")
     parser.add_argument("--precision", choices=("block", "eager"), help="of the recompiled fragment (default: as it was)")
