@@ -64,6 +64,7 @@ void add_cache(CLI::App& app);
 void add_flags(CLI::App& app);
 void add_repro(CLI::App& app);
 void add_compare(CLI::App& app);
+void add_profile(CLI::App& app);
 void add_prove(CLI::App& app);
 
 /// Set by a command that ran through but whose verdict is negative.

@@ -29,6 +29,8 @@ struct BenchResult {
 /// other inputs in each; profiles in ./bench_eager_prof and ./bench_compiled_prof. Throws what compiling, calling and writing
 /// files throw.
 BenchResult bench_kernel(const KernelBench& kernel, bool cold);
+/// The table of the newest profiles in these two folders, torch_npu's or ours; runs nothing.
+BenchResult recorded_bench(const std::string& name);
 /// The artifact 11 times; a row per launch of the last 10 in ./profiling.
 BenchResult profile_kernel(const KernelBench& kernel);
 

@@ -41,6 +41,7 @@ int run_program(std::vector<std::string> args) {
   add_flags(app);
   add_repro(app);
   add_compare(app);
+  add_profile(app);
   add_prove(app);
   bool json = false;
   for (std::string& arg : args) {

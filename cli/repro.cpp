@@ -17,7 +17,8 @@ struct Args {
   std::string folder, file, precision;
   std::vector<std::string> inputs, sizes;
   std::uint64_t seed = 0;
-  bool check = false, bench = false, profile = false, cold = false, e2e = false, json = false, no_cache = false, verbose = false;
+  bool check = false, bench = false, profile = false, cold = false, recorded = false, e2e = false, json = false, no_cache = false,
+       verbose = false;
 };
 
 /// The texts in artifacts.json. Throws Error("repro.artifacts") for anything but the texts of one kernel.
@@ -56,6 +57,7 @@ codegen::Options made_with(const std::string& path) {
 void repro(const Args& args) {
   if (!args.check && !args.bench && !args.profile)
     throw UsageError("say what to do with the kernel: --check, --bench or --profile.");
+  if ((args.cold || args.recorded) && !args.bench) throw UsageError("--cold and --recorded go with --bench.");
   const std::string folder = args.folder + "/";
   const Graph fragment = load_graph(folder + "fragment.graph");
   Symbols symbols = parse_sizes(args.sizes);
@@ -89,8 +91,9 @@ void repro(const Args& args) {
   if (args.bench || args.profile) {
     const KernelBench kernel{fragment, source, inputs, symbols, args.seed, !args.file.empty() || !args.inputs.empty(), options};
     if (args.bench) {
-      if (args.e2e) say({"NOTE: --e2e changes the artifact's time, not the table, which times the fragment compiled anew"});
-      const BenchResult result = bench_kernel(kernel, args.cold);
+      if (args.e2e && !args.recorded)
+        say({"NOTE: --e2e changes the artifact's time, not the table, which times the fragment compiled anew"});
+      const BenchResult result = args.recorded ? recorded_bench(source.name) : bench_kernel(kernel, args.cold);
       say(result.lines);
       document["bench"] = result.document;
       passed = passed && result.passed;
@@ -118,6 +121,9 @@ void add_repro(CLI::App& app) {
   command->add_flag("--bench", args->bench, "time the fragment compiled anew against the operators one by one");
   command->add_flag("--profile", args->profile, "run the kernel's text 11 times and write ./profiling");
   command->add_flag("--cold", args->cold, "with --bench: nothing is in a cache when a step begins");
+  command->add_flag(
+      "--recorded", args->recorded,
+      "with --bench: the table of the newest profiles in ./bench_eager_prof and ./bench_compiled_prof; runs nothing");
   command->add_flag("--e2e", args->e2e, "make the text anew from kernel.ir, which may have been edited");
   command->add_option("--inputs", args->file, "inputs from a file of named tensors (.safetensors), as capture_inputs saves them");
   command->add_option("--precision", args->precision, "of the fragment compiled anew (default: as the kernel was made)")

@@ -1,4 +1,4 @@
-"""Links, files and tests that the documentation names must exist. Prints what does not, and exits 1."""
+"""Links, files and tests that the documentation names must exist, and the checklist must name every row. Prints what does not, and exits 1."""
 import pathlib
 import re
 import sys
@@ -30,6 +30,24 @@ def prose(text):
     return "\n".join(lines)
 
 
+ROWS = {"P": 71, "R": 118}  # rows of the documents this project follows: each must be in docs/checklist.md with what shows it
+ROW = re.compile(r"([A-Z])-(\d+)(?:\s*(?:to|–)\s*[A-Z]-(\d+))?")
+
+
+def checklist(text):
+    """Rows that the checklist does not name, and lines whose last cell shows nothing."""
+    named, wrong = set(), []
+    for line in text.splitlines():
+        cells = [c.strip() for c in line.strip().strip("|").split("|")]
+        if not line.startswith("| ") or not ROW.match(cells[0]):
+            continue
+        for group, first, last in ROW.findall(cells[0]):
+            named |= {(group, n) for n in range(int(first), int(last or first) + 1)}
+        if not cells[-1]:
+            wrong.append(f"{cells[0]} is shown by nothing")
+    return wrong + [f"row {g}-{n:02} is missing" for g, count in ROWS.items() for n in range(1, count + 1) if (g, n) not in named]
+
+
 def main():
     unit = "\n".join(p.read_text(encoding="utf-8") for p in ROOT.glob("tests/unit/*.cpp"))
     cpp_tests = {f"{a}.{b}" for a, b in re.findall(r"\b(?:TEST|TEST_F|TEST_P|RC_GTEST_PROP)\(\s*(\w+),\s*(\w+)", unit)}
@@ -54,6 +72,7 @@ def main():
                 wrong.append(f"{where}: {name} does not exist")
         wrong += [f"{where}: no C++ test {a}.{b}" for a, b in CPP_TEST.findall(words) if f"{a}.{b}" not in cpp_tests]
         wrong += [f"{where}: no Python test {name}" for name in PYTHON_TEST.findall(words) if name not in python_tests]
+    wrong += [f"docs/checklist.md: {w}" for w in checklist((ROOT / "docs/checklist.md").read_text(encoding="utf-8"))]
     print("\n".join(wrong) if wrong else f"docs: {len(PAGES)} pages, every link, file and test they name exists")
     return 1 if wrong else 0
 

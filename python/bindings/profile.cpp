@@ -10,6 +10,7 @@
 #include "fuselab/profile/bench.h"
 #include "fuselab/profile/kernel_details.h"
 #include "fuselab/profile/recorder.h"
+#include "fuselab/profile/trace.h"
 #include "fuselab/runtime/observe.h"
 
 namespace nb = nanobind;
@@ -125,6 +126,31 @@ void add_profile(nb::module_& m) {
         "Sweeps twice the last-level cache, so that what is used next comes from memory.");
   m.def("recording_cost_ns", &profile::recording_cost_ns, nb::call_guard<nb::gil_scoped_release>(),
         "What recording adds to a launch on this machine.");
+  m.def(
+      "read_trace",
+      [](const std::string& path, bool salvage) {
+        const profile::Trace trace = profile::read_trace(path, salvage);
+        nb::list events;
+        for (const profile::TraceEvent& e : trace.events) {
+          nb::dict d;
+          d["name"] = e.name;
+          d["phase"] = e.phase;
+          d["category"] = e.category;
+          d["process"] = e.process;
+          d["thread"] = e.thread;
+          d["start_ns"] = e.start_ns;
+          d["duration_ns"] = e.duration_ns;
+          d["args"] = e.args;
+          events.append(d);
+        }
+        nb::dict out;
+        out["base_ns"] = trace.base_ns;
+        out["events"] = events;
+        out["lost"] = trace.lost;
+        return out;
+      },
+      nb::arg("path"), nb::arg("salvage") = false,
+      "A trace_view.json: times exact and from the first event on; with `salvage` also what is left of a broken file.");
 }
 
 }  // namespace fuselab::python

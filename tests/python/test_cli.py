@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import time
@@ -75,7 +76,7 @@ def test_version(call):
     assert call("--version").stdout.split()[0].count(".") == 2
 
 
-@pytest.mark.parametrize("command", ["run", "explain", "compile", "check", "ops", "cache", "flags", "repro"])
+@pytest.mark.parametrize("command", ["run", "explain", "compile", "check", "ops", "cache", "flags", "repro", "profile"])
 def test_help_has_an_example(call, command):
     text = call(command, "--help").stdout
     assert "Example" in text and f"fuselab {command}" in text
@@ -244,6 +245,88 @@ def test_e2e_takes_the_edited_ir(call, work):
     call("repro", folder, "--check")
     failed = subprocess.run([PROGRAM, "repro", str(folder), "--check", "--e2e"], capture_output=True, text=True, timeout=120, check=False)
     assert failed.returncode == 1 and "artifact FAILED" in failed.stdout
+
+
+def test_repro_has_the_modes_of_the_script(call, work):
+    """--check also judges the fragment compiled anew; --bench has the script's table and lines; --profile a row per launch."""
+    (work / "g.graph").write_text("graph g(x: f16[33, 40], y: f16[33, 40]) {\n  a = add(x, y)\n  b = gelu(a)\n  return b\n}\n")
+    call("compile", "g.graph", "--out", "kernels")
+    (folder,) = (work / "kernels").iterdir()
+    lines = call("repro", folder, "--check").stdout.splitlines()
+    assert lines[1].startswith("output:b precision PASSED: CosineSim=") and lines[2].startswith("output:b artifact PASSED: ")
+    assert "; compiled max=" in lines[3] and "; artifact max=" in lines[3]
+    lines = call("repro", folder, "--bench", "--precision", "eager").stdout.splitlines()
+    assert lines[1] == f"Benchmark: {folder.name}" and lines[2] == " Step  | Graph Mode (us)    | Eager (us)         |  Ratio"
+    assert [line.split("|")[0].strip() for line in lines[4:14] + lines[15:16]] == [*map(str, range(1, 11)), "Avg"]
+    assert lines[16].startswith("spread: ") and lines[17].startswith("control: ")
+    assert "outputs: right before and after the timing" in lines
+    bench = json.loads(call("repro", folder, "--bench", "--cold", "--json").stdout)["bench"]
+    assert bench["cold"] and len(bench["graph_us"]) == len(bench["eager_us"]) == 10
+    table = call("repro", folder, "--bench", "--recorded").stdout.splitlines()
+    assert len(table) == 18 and "bench_eager_prof" in table[17]
+    document = json.loads(call("repro", folder, "--profile", "--e2e", "--json").stdout)
+    rows = (work / document["profile"]["folder"] / "kernel_details.csv").read_text().splitlines()
+    assert len(rows) == 11 and all(folder.name in row for row in rows[1:])
+    call("repro", folder, "--check", "--cold", code=2)
+    call("repro", folder, "--check", "--precision", "half", code=2)
+
+
+def test_profile_sums_by_kernel(call, work):
+    header = "Step Id,Name,Type,Duration(us)\n"
+    (work / "kernel_details.csv").write_text(header + "1,a,Add,1.5\n1,b,Mul,4\n2,a,Add,2.5\n2,c,HcclX,N/A\n")
+    document = json.loads(call("profile", "kernel_details.csv", "--json").stdout)
+    assert document["kernels"] == [{"name": "a", "launches": 2, "us": 4.0}, {"name": "b", "launches": 1, "us": 4.0},
+                                   {"name": "c", "launches": 1, "us": 0.0}]  # fmt: skip
+    assert document["steps"] == [{"step": 1, "us": 5.5}, {"step": 2, "us": 2.5}] and document["without_time"] == 1
+    place = work / "profiling" / "host_1_ascend_pt" / "ASCEND_PROFILER_OUTPUT"
+    place.mkdir(parents=True)
+    (place / "kernel_details.csv").write_text(header + "1,a,Add,1.5\n")
+    assert str(place.relative_to(work)) in call("profile", "profiling").stdout
+    assert "1.500" in call("profile", place.parent).stdout
+    (work / "trace_view.json").write_text('[{"ph": "X", "name": "k", "ts": "1.5", "dur": 2}, {"ph": "X", "name": "q"q", "ts": 2, "dur": 3}]')
+    assert "byte" in call("profile", "trace_view.json", code=2).stderr
+    lines = call("profile", "trace_view.json", "--salvage").stdout.splitlines()
+    assert lines[2].split() == ["1", "2.000", "k"] and "left out" in lines[3]
+
+
+def test_case_77_a_profile_without_kernels(call, work):
+    for name, text in {"kernel_details.csv": "Step Id,Name,Duration(us)\n", "trace_view.json": "[]"}.items():
+        (work / name).write_text(text)
+        done = call("profile", name, code=2)
+        assert "no kernels in profile" in done.stderr and "Traceback" not in done.stderr
+    call("profile", "absent.csv", code=2)
+    (work / "kernel_details.csv").unlink()
+    call("profile", ".", code=2)
+
+
+def test_repro_takes_captured_inputs(call, work):
+    """Inputs of a file by name: x = -y gives 0; another name, dtype or size is a wrong call."""
+    (work / "g.graph").write_text("graph g(x: f32[3, 4], y: f32[3, 4]) {\n  a = add(x, y)\n  return a\n}\n")
+    call("compile", "g.graph", "--out", "kernels")
+    (folder,) = (work / "kernels").iterdir()
+
+    def write(path, arrays):
+        header, blobs, at = {}, b"", 0
+        for name, array in arrays.items():
+            blob = array.tobytes()
+            kind = {"float32": "F32", "float64": "F64"}[str(array.dtype)]
+            header[name] = {"dtype": kind, "shape": list(array.shape), "data_offsets": [at, at + len(blob)]}
+            blobs, at = blobs + blob, at + len(blob)
+        text = json.dumps(header).encode()
+        path.write_bytes(len(text).to_bytes(8, "little") + text + blobs)
+
+    x = np.random.default_rng(0).standard_normal((3, 4)).astype(np.float32)
+    names = re.findall(r"(\w+): f32", (folder / "fragment.graph").read_text())[:2]
+    write(work / "in.safetensors", dict(zip(names, (x, -x), strict=True)))
+    done = call("repro", folder, "--check", "--inputs", "in.safetensors")
+    assert "artifact=0" in done.stdout
+    call("repro", folder, "--bench", "--inputs", "in.safetensors")
+    for wrong in ({"z": x}, {names[0]: x.astype(np.float64)}, {names[0]: x[:2]}):
+        write(work / "wrong.safetensors", wrong)
+        call("repro", folder, "--check", "--inputs", "wrong.safetensors", code=2)
+    (work / "half.safetensors").write_bytes((work / "in.safetensors").read_bytes()[:20])
+    call("repro", folder, "--check", "--inputs", "half.safetensors", code=2)
+    call("repro", folder, "--check", "--inputs", "absent.safetensors", code=2)
 
 
 def test_repro_of_a_broken_folder(call, work):

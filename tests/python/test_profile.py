@@ -57,7 +57,7 @@ VARIANTS = {
 @pytest.mark.parametrize("kind", VARIANTS)
 @pytest.mark.parametrize("ending", ["\n", "\r\n"])
 @pytest.mark.parametrize("mark", ["", "\ufeff"])
-def test_every_header_gives_one_table(tmp_path, kind, ending, mark):
+def test_case_75_torch_npu_every_header_gives_one_table(tmp_path, kind, ending, mark):
     """Also Ascend/pytorch's renamings of Block Dim, Device_id that is missing, level 0 without shapes."""
     header, line = VARIANTS[kind]
     table = read(tmp_path, mark + header + ending + line + ending)
@@ -135,11 +135,21 @@ def test_broken_files(tmp_path, text, code):
     assert e.value.code == code and "kernel_details.csv" in str(e.value)
 
 
-def test_what_does_not_parse_is_an_error_with_its_line(tmp_path):
-    """lucebox#431: a section that did not parse was reported as zeros."""
+def test_case_78_lucebox_431_what_does_not_parse_is_an_error_with_its_line(tmp_path):
+    """A section that did not parse was reported as zeros."""
     with pytest.raises(fuselab.Error, match=r"kernel_details.csv:3: Duration\(us\) is 'x'"):
         read(tmp_path, "Name,Duration(us)\na,1\nb,x\n")
     assert read(tmp_path, "Name,Duration(us)\na,N/A\n")["rows"][0]["duration_us"] is None
+
+
+def test_case_77_rocprofiler_compute_294_625_689_no_kernels_is_said(tmp_path):
+    for text in ("", "Name,Duration(us)\n", "Step Id,Device_id,Name,Type,Duration(us)\n"):
+        with pytest.raises(fuselab.Error, match="no kernels in profile") as e:
+            read(tmp_path, text)
+        assert e.value.code == "profile.empty"
+    with pytest.raises(fuselab.Error, match="no kernels in profile"):
+        (tmp_path / "steps.csv").write_text("Step Id,Name,Duration(us)\nN/A,a,1\n")
+        _core.step_sums(str(tmp_path / "steps.csv"))
 
 
 def test_quoting_survives(tmp_path):
@@ -148,6 +158,78 @@ def test_quoting_survives(tmp_path):
     rows = read(tmp_path, buffer.getvalue())["rows"]
     assert rows[0]["name"] == 'a "quoted", name' and rows[0]["counters"]["note"] == "two\nlines"
     assert rows[1]["counters"] == {}
+
+
+# ---- traces --------------------------------------------------------------------------------------------------------------
+
+
+def event(name, ts, dur, **more):
+    return {"name": name, "ph": "X", "pid": 0, "tid": 3, "ts": ts, "dur": dur, **more}
+
+
+def read_trace(tmp_path, text, **more):
+    path = tmp_path / "trace_view.json"
+    path.write_text(text if isinstance(text, str) else json.dumps(text))
+    return _core.read_trace(str(path), **more)
+
+
+@pytest.mark.parametrize("wrapped", [False, True])
+def test_case_72_ascend_pytorch_133_times_are_exact_and_from_the_first_event(tmp_path, wrapped):
+    """Texts of absolute microseconds: as doubles they lose nanoseconds, and kernels nest wrongly."""
+    meta = {"name": "process_name", "ph": "M", "pid": 0, "args": {"name": "x"}}
+    events = [meta, event("outer", "1736413971558972.912", "10.003"), event("inner", "1736413971558972.913", "10.002", args={"n": 3})]
+    trace = read_trace(tmp_path, {"displayTimeUnit": "ns", "traceEvents": events} if wrapped else events)
+    assert trace["base_ns"] == 1736413971558972912
+    head, outer, inner = trace["events"]
+    assert head["phase"] == "M" and head["start_ns"] is None and head["args"] == {"name": "x"}
+    assert (outer["start_ns"], outer["duration_ns"]) == (0, 10003)
+    assert (inner["start_ns"], inner["duration_ns"], inner["args"]) == (1, 10002, {"n": "3"})
+    assert inner["start_ns"] + inner["duration_ns"] == outer["start_ns"] + outer["duration_ns"]
+    floats = [float(e["ts"]) for e in events[1:]]
+    assert floats[0] == floats[1]  # what a double makes of it
+
+
+def test_case_72_numbers_keep_their_digits(tmp_path):
+    """The same as JSON numbers: their text is read, not the double that a parser makes of it."""
+    line = '{"ph": "X", "name": "a", "ts": 1736413971558972.913, "dur": 1.5}'
+    trace = read_trace(tmp_path, f'[{line}, {line.replace("972.913", "973.000")}]')
+    assert [e["start_ns"] for e in trace["events"]] == [0, 87]
+    assert read_trace(tmp_path, "[]")["events"] == []
+
+
+def test_case_73_kineto_1459_unescaped_quotes(tmp_path):
+    lines = [json.dumps(event(f"k{i}", f"{100 + i}.5", "2", args={"shapes": [{"a": 1}, {"b": 2}], "n": i})) for i in range(5)]
+    lines[2] = lines[2].replace('"k2"', '"k"2""')
+    text = "[\n" + ",\n".join(lines) + "\n]\n"
+    with pytest.raises(fuselab.Error, match=r"trace_view.json:4: byte \d+: .*--salvage") as e:
+        read_trace(tmp_path, text)
+    assert e.value.code == "trace.malformed"
+    byte = int(str(e.value).split("byte ")[1].split(":")[0])
+    assert abs(byte - text.index('2""')) <= 2
+    trace = read_trace(tmp_path, text, salvage=True)
+    assert [x["name"] for x in trace["events"]] == ["k0", "k1", "k3", "k4"] and trace["lost"] >= 1
+    assert [x["start_ns"] for x in trace["events"]] == [0, 1000, 3000, 4000]
+    cut = "".join(text[: text.index("k4")])  # a file that ends in the middle
+    assert [x["name"] for x in read_trace(tmp_path, cut, salvage=True)["events"]] == ["k0", "k1", "k3"]
+    wrapped = '{"traceEvents": ' + text.rstrip() + "}"
+    assert [x["name"] for x in read_trace(tmp_path, wrapped, salvage=True)["events"]] == ["k0", "k1", "k3", "k4"]
+
+
+@pytest.mark.parametrize("text", ["", "x", "{}", '{"traceEvents": 3}', "[{]", '[{"ph": "X", "ts": "soon"}]', "[" * 5000])
+def test_what_is_no_trace(tmp_path, text):
+    with pytest.raises(fuselab.Error) as e:
+        read_trace(tmp_path, text)
+    assert e.value.code == "trace.malformed"
+
+
+def test_our_trace_is_read_back(model, tmp_path):
+    _core.profile_start()
+    model()
+    rows = _core.profile_stop(str(tmp_path))
+    trace = _core.read_trace(str(tmp_path / "trace_view.json"))
+    launches = [e for e in trace["events"] if e["phase"] == "X"]
+    assert [e["name"] for e in launches] == [r["name"] for r in rows]
+    assert [e["start_ns"] + trace["base_ns"] for e in launches] == [r["start_ns"] for r in rows]
 
 
 # ---- the recorder -------------------------------------------------------------------------------------------------------

@@ -99,9 +99,15 @@ def lab(tmp_path):
 
 
 @pytest.fixture(scope="session")
-def minimal(tmp_path_factory):
+def new_lab(tmp_path_factory):
+    """name -> a lab in a folder of its own."""
+    return lambda name: Lab(tmp_path_factory.mktemp(name))
+
+
+@pytest.fixture(scope="session")
+def minimal(new_lab):
     """(x + y).abs() on [8, 16]: the folder that most tests look at. Do not change it."""
-    made = Lab(tmp_path_factory.mktemp("minimal"))
+    made = new_lab("minimal")
     made.make(
         """
         model = torch.compile(lambda x, y: (x + y).abs(), backend="fuselab")

@@ -51,8 +51,8 @@ def test_a_kernel_against_itself(lab, script):
     raise AssertionError(f"a kernel differs from itself: {document}")
 
 
-def test_steps_see_new_inputs_and_run_by_turns(script):
-    """gpu-mode/reference-kernels#102: an answer kept from an earlier step is wrong for this one's inputs."""
+def test_case_83_reference_kernels_102_steps_see_new_inputs(script):
+    """An answer kept from an earlier step is wrong for this one's inputs."""
     x, seen = torch.zeros(4), {"a": [], "b": []}
     order = []
 
@@ -71,8 +71,8 @@ def test_steps_see_new_inputs_and_run_by_turns(script):
     assert last["a"].tolist() == timed[-1]
 
 
-def test_a_kept_answer_is_found(lab, script, monkeypatch):
-    """flashinfer-bench: results are checked after the last timed call, on that call's inputs."""
+def test_case_83_flashinfer_21_a_kept_answer_is_found(lab, script, monkeypatch):
+    """Results are checked after the last timed call, on that call's inputs."""
     kept = {}
 
     def cheat(scope, mode):
@@ -88,6 +88,36 @@ def test_a_kept_answer_is_found(lab, script, monkeypatch):
     assert done.code == 1
     (line,) = [line for line in done.out.splitlines() if line.startswith("outputs: ")]
     assert line.startswith("outputs: FAILED after the timing: output:abs precision FAILED")
+
+
+def test_case_81_triton_2306_tritonbench_519_warm_up_and_sweep_are_not_timed(monkeypatch):
+    """The first step is not kept, each timed call follows one of its own, and the caches are swept before the clock is read."""
+    log = []
+    clock = iter(range(10**6))
+
+    def read_clock():
+        log.append("clock")
+        return next(clock)
+
+    monkeypatch.setattr(bench._core, "profile_clock", read_clock)
+    monkeypatch.setattr(bench._core, "evict_caches", lambda: log.append("sweep"))
+    spans, _ = bench.by_turns({"a": lambda: log.append("call")}, lambda step: log.append("refill"), cold=True)
+    one = ["refill", "call", "refill", "sweep", "clock", "call", "clock"]
+    assert log == one * bench.LOOPS
+    assert len(spans["a"]) == bench.LOOPS - 1
+    assert spans["a"][0] == (2, 3)  # the first step's readings, 0 and 1, are gone
+
+
+def test_case_84_pytorch_140970_phases_are_told_apart():
+    """What fusing, code generation, compiling, loading and the first run took; none is counted in another."""
+    made = fuselab.compile("graph g(x: f32[7]) {\n  y = exp(x)\n  return y\n}\n")
+    made(torch.ones(7))
+    spent = made.explain()["timing_ms"]
+    phases = ["simplify", "fuse", "codegen", "compile", "load"]
+    assert {*phases, "first_run", "total"} <= set(spent)
+    assert all(v >= 0 for v in spent.values())
+    assert sum(spent[p] for p in phases) <= spent["total"] * 1.0001
+    assert spent["first_run"] > 0
 
 
 def test_a_wrong_result_is_found_before(lab, script, monkeypatch):

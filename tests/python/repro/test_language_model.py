@@ -2,6 +2,7 @@
 edited IR. Two layers: the kernels of the other ten are the same ones."""
 
 import csv
+import pathlib
 import re
 import sys
 
@@ -9,18 +10,16 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from conftest import PACKAGE, Lab
-
 import fuselab  # noqa: F401  registers the backend
 
-sys.path.insert(0, str(PACKAGE.parent / "examples"))
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3] / "examples"))
 from gpt2 import LanguageModel
 
 
 @pytest.fixture(scope="module")
-def folders(tmp_path_factory):
+def folders(new_lab):
     """Distinct kernels of both, and the lab they are in."""
-    lab = Lab(tmp_path_factory.mktemp("language_model"))
+    lab = new_lab("language_model")
     torch.manual_seed(0)
     model = LanguageModel(layers=2, words=1000, context=64)
     ids = torch.randint(0, 1000, (2, 32))

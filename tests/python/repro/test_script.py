@@ -176,3 +176,50 @@ def test_inputs_from_a_file(lab, minimal, script):
     assert lab.run(script, "--check", "--inputs", lab.tmp / "wrong.safetensors").code == 2
     (lab.tmp / "half.safetensors").write_bytes((lab.tmp / "zero.safetensors").read_bytes()[:100])
     assert lab.run(script, "--check", "--inputs", lab.tmp / "half.safetensors").code == 2
+
+
+def test_r70_what_is_no_tensor_is_skipped(minimal, script):
+    done = minimal.run(minimal.edited(script, "return (abs_1,)", "return (3,)"), "--check")
+    assert done.code == 0, done.out + done.err
+    assert done.out.splitlines()[1:] == ["output:abs skipped", "Precision check passed."]
+
+
+def test_r116_argument_sets(minimal, script, lab):
+    """Every argument of the call is a size with a hint or a tensor with a layout, with and without a precision context."""
+    from fuselab.repro import kernels_of
+
+    (kernel,) = kernels_of(fuselab.compile("graph g(B: size, x: f32[B, 3]) {\n  y = mul(x, 2)\n  return y\n}\n"), {"B": 5})
+    alone = lab.tmp / "alone.py"
+    assert kernel.benchmark(file_path=alone) is False
+    for path in (script, alone):
+        hints, buffers = literal(path, "SIZE_HINTS"), {b["name"]: b for b in literal(path, "PROFILE_BUFFERS")}
+        calls = literal(path, "CALL_ARGUMENTS")
+        assert {n for kind, n in calls if kind == "size"} <= set(hints)
+        assert [n for kind, n in calls if kind == "tensor"] == list(buffers)
+    assert literal(alone, "CALL_ARGUMENTS") == [("size", "B"), ("tensor", "x0")]
+    assert literal(alone, "PROFILE_BUFFERS")[0]["shape"] == (5, 3)
+    assert lab.run(alone, "--profile").code == 0
+
+
+def test_r78_profile_goes_through_the_runtime(minimal, lab, script):
+    """Only launches of the runtime are recorded: the rows are the kernel's, with its operands' sizes."""
+    from fuselab import _core
+
+    assert lab.run(script, "--profile").code == 0
+    (folder,) = (lab.tmp / "profiling").iterdir()
+    for row in _core.read_kernel_details(str(folder / "kernel_details.csv"))["rows"]:
+        assert row["name"] == script.parent.name
+        assert [o["sizes"] for o in row["inputs"] + row["outputs"]] == [[8, 16]] * 3
+
+
+def test_r118_whole_loop(lab):
+    """Made, profiled, checked, edited inside, checked and profiled again."""
+    lab.compile(lambda x, y: (x + y).abs(), torch.ones(8, 16), torch.ones(8, 16))
+    (kernel,) = lab.kernels()
+    script = kernel / "benchmark.py"
+    assert lab.run(script).code == lab.run(script, "--check").code == 0
+    script.write_text(script.read_text().replace("%2 = add %0, %1", "%2 = add %1, %0"))
+    for mode in ("--check", "--profile"):
+        done = lab.run(script, mode, "--e2e")
+        assert done.code == 0, done.out + done.err
+    assert len(list((lab.tmp / "profiling").iterdir())) == 2
