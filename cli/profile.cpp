@@ -29,11 +29,12 @@ struct Sum {
 /// A folder: the newest profile in or below it.
 std::string file_of(const std::string& path) {
   namespace fs = std::filesystem;
-  if (!fs::is_directory(path)) return path;
+  std::error_code error;
+  if (!fs::is_directory(path, error)) return path;
   const fs::path own = fs::path(path) / "kernel_details.csv",
                  theirs = fs::path(path) / "ASCEND_PROFILER_OUTPUT/kernel_details.csv";
-  if (fs::exists(own)) return own.string();
-  if (fs::exists(theirs)) return theirs.string();
+  if (fs::exists(own, error)) return own.string();
+  if (fs::exists(theirs, error)) return theirs.string();
   return profile::newest_profile(path) + "/kernel_details.csv";
 }
 

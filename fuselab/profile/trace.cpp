@@ -1,6 +1,8 @@
 #include "fuselab/profile/trace.h"
 
 #include <algorithm>
+#include <charconv>
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "fuselab/core/error.h"
@@ -67,9 +69,10 @@ class Walk : public json::json_sax_t {
     return true;
   }
   bool parse_error(std::size_t position, const std::string&, const nlohmann::detail::exception& e) override {
-    std::string why = e.what();
-    const std::size_t colon = why.rfind(": ");
-    fault = Fault{position, colon == std::string::npos ? why : why.substr(colon + 2)};
+    std::string why = e.what();  // "[...] parse error at line .., column ..: what; last read: ..." with the file's own bytes
+    why.resize(std::min(why.size(), why.find("; last read")));
+    if (const std::size_t colon = why.find(": "); colon != std::string::npos) why.erase(0, colon + 2);
+    fault = Fault{position, why};
     return false;
   }
 
@@ -166,7 +169,11 @@ Trace parse_trace(std::string_view text, const std::string& what, bool salvage) 
   }
   const auto number = [&](const std::string& v, const char* key, const std::string& name) -> std::optional<std::int64_t> {
     if (v.empty()) return std::nullopt;
-    const std::optional<std::int64_t> ns = parse_milli(v);
+    std::optional<std::int64_t> ns = parse_milli(v);
+    if (double wide = 0; !ns && v.find_first_of("eE") != std::string::npos) {  // 1.7e+15: such a writer had a double
+      const auto [end, error] = std::from_chars(v.data(), v.data() + v.size(), wide);
+      if (error == std::errc{} && end == v.data() + v.size() && std::fabs(wide) < 9e15) ns = std::llround(wide * 1000);
+    }
     if (!ns) fail("trace.malformed", "{}: {} of event '{}' is '{}', no number of microseconds.", what, key, name, v);
     return ns;
   };

@@ -381,6 +381,9 @@ void add_compile(nb::module_& m) {
         nb::arg("file") = "<text>",
         "A callable that runs a whole fragment as the one kernel whose texts are given: name, tiling_def, host_impl, "
         "device_impl, sizes.");
+  m.def(
+      "kept_operators", [](const nb::dict& options) { return parse_options(options).options.codegen.keep_dtype; },
+      nb::arg("options") = nb::dict(), "Operators that options and environment leave in their own dtype (keep_dtype).");
   m.def("generate_from_ir", &generate_from_ir, nb::arg("ir"), nb::arg("file") = "<ir>", "The texts of a kernel from its IR.");
   m.def("explain", &explain, nb::arg("compiled"), "Steps, reasons, counts and the time of each phase of a compiled graph.");
   m.def("kernels", &kernel_texts, nb::arg("compiled"), "The texts of each distinct kernel of a compiled graph.");

@@ -6,6 +6,7 @@ was not written.
 import torch
 
 from .. import _core
+from ..torch.options import for_core
 
 
 def run(script, args, kernel, out):
@@ -36,7 +37,8 @@ def reference(script, kernel, mode):
     tensors = [kernel.tensors[b["name"]] for b in script["PROFILE_BUFFERS"]]
     try:
         fragment = _core.concrete_graph(script["FRAGMENT"], script["SIZE_HINTS"])
-        return _core.fp64_reference(fragment, tensors, precision=mode)
+        kept = _core.kept_operators(for_core(script["OPTIONS"]))  # with exemptions, where values are rounded is not known
+        return _core.fp64_reference(fragment, tensors, precision=mode, any_borders=bool(kept))
     except _core.Error as e:
         return str(e)
 

@@ -56,6 +56,40 @@ def test_scale_of_4_percent(minimal, script):
     assert output["artifact"]["cann"]["passed"]
 
 
+def half(*shape):
+    torch = pytest.importorskip("torch")
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(1)).half()
+
+
+def test_exemptions_are_not_held_against_a_kernel(lab):
+    """keep_dtype: the product is rounded where the contract would keep f32. The bound knows."""
+    import torch
+
+    fn = lambda x, y, z: x * y + z  # noqa: E731
+    lab.compile(fn, half(64, 64), half(64, 64), half(64, 64), keep_dtype=["mul"])
+    (kernel,) = lab.kernels()
+    done = lab.run(kernel / "benchmark.py", "--check")
+    assert done.code == 0, done.out
+    errors = re.search(r"compiled max=(\S+) .*artifact max=(\S+) ", done.out)
+    assert float(errors[1]) > 0.6 and errors[1] == errors[2]  # the product really is rounded
+    torch._dynamo.reset()
+    torch.compile(fn, backend="fuselab", options={"keep_dtype": ["mul"], "check_kernels": "stop"})(half(9), half(9), half(9))
+
+
+def test_r23_the_environment_of_the_maker_changes_the_recompile(lab, monkeypatch):
+    """An exemption by AUTOFUSE_FLAGS: with the snapshot the recompiled fragment has the artifact's roundings, without it has not."""
+    monkeypatch.setenv("AUTOFUSE_FLAGS", "--autofuse_enhance_precision_blacklist=mul")
+    lab.compile(lambda x, y, z: x * y + z, half(64, 64), half(64, 64), half(64, 64))
+    monkeypatch.delenv("AUTOFUSE_FLAGS")
+    (kernel,) = lab.kernels()
+    script = kernel / "benchmark.py"
+    errors = {}
+    for name, path in (("restored", script), ("not", lab.edited(script, '"AUTOFUSE_FLAGS": ', '"AUTOFUSE_OTHER": '))):
+        errors[name] = re.search(r"compiled max=(\S+) .*artifact max=(\S+) ", lab.run(path, "--check").out)
+    assert errors["restored"][1] == errors["restored"][2]
+    assert float(errors["not"][1]) <= 0.501 < float(errors["not"][2])
+
+
 def test_wrong_calls_exit_2(minimal, script):
     for args in (["--chek"], ["--seed", "x"], ["--seed", "-1"], ["--precision", "half"], ["--check", "--inputs", "absent.safetensors"]):
         done = minimal.run(script, *args)
