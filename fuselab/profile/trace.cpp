@@ -42,11 +42,15 @@ class Walk : public json::json_sax_t {
 
   bool start_object(std::size_t) override {
     ++depth_;
-    if (depth_ == event_depth_) events.emplace_back();
+    if (depth_ == event_depth_) {
+      events.emplace_back();
+      in_event_ = true;
+    }
     if (depth_ == event_depth_ + 1) in_args_ = key_ == "args";
     return true;
   }
   bool end_object() override {
+    if (depth_ == event_depth_) in_event_ = false;
     --depth_;
     if (depth_ == event_depth_) in_args_ = false;
     return true;
@@ -80,7 +84,7 @@ class Walk : public json::json_sax_t {
   static constexpr int kDone = 1 << 30;
 
   bool scalar(const std::string& v) {
-    if (events.empty() || depth_ < event_depth_) return true;
+    if (!in_event_) return true;
     Raw& raw = events.back();
     if (depth_ == event_depth_ + 1 && in_args_) {
       raw.event.args[key_] = v;
@@ -97,7 +101,7 @@ class Walk : public json::json_sax_t {
   }
 
   int depth_ = 0, event_depth_ = 0;  // events are objects at event_depth_; 0: their array has not come yet
-  bool in_args_ = false;
+  bool in_event_ = false, in_args_ = false;
   std::string key_;
 };
 
