@@ -88,7 +88,7 @@ def plan(placeholders, results):
             parts.append(view if view is not None else core_result(node))
             continue
         parts.append(core_result(node))
-    plain = parts == [f"r[{i}]" for i in range(len(core))] and len(core) == len(results)
+    plain = bool(core) and parts == [f"r[{i}]" for i in range(len(core))] and len(core) == len(results)  # nothing: () all the same
     args = ", ".join(f"a{i}" for i in range(len(placeholders)))
     lines = [f"def finish(core, {args}):" if args else "def finish(core):"]
     if core:
