@@ -7,6 +7,7 @@ fails leaves its debug folder with the inputs it had; `benchmark.py --check --in
 
 import os
 import warnings
+from typing import Any
 
 import torch
 
@@ -57,7 +58,7 @@ def _eager(context, inputs):
     """The fragment in PyTorch, or None when it cannot be run alone."""
     if not isinstance(context, dict) or context["extra"]:
         return None
-    scope = {"torch": torch}
+    scope: dict[str, Any] = {"torch": torch}
     exec(context["eager_fn_code"], scope)
     with torch.no_grad():
         results = scope["eager_fn"](*[inputs[i].clone() for _, i in context["parameters"]])
