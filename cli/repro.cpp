@@ -62,7 +62,7 @@ void repro(const Args& args) {
   const Graph fragment = load_graph(folder + "fragment.graph");
   Symbols symbols = parse_sizes(args.sizes);
   codegen::Source source = read_artifacts(folder + "artifacts.json", symbols);
-  if (args.e2e) source = codegen::generate_from_ir(read_file(folder + "kernel.ir"), folder + "kernel.ir").source;
+  if (args.e2e) source = codegen::generate_from_ir(read_file(folder + "kernel.ir"), folder + "kernel.ir", &fragment).source;
   std::vector<Tensor> inputs = make_inputs(fragment, args.inputs, symbols, args.seed, true);
   if (!args.file.empty()) inputs_from_file(fragment, args.file, inputs);
   CheckOptions options;

@@ -26,7 +26,8 @@ struct Generated {
 /// fragment graph -> lower -> improve_precision -> one_value -> simplify -> schedule -> text. Deterministic.
 /// Throws Error("kernel.unsupported") naming the node when the fragment has no kernel form.
 Generated generate(const Graph& fragment, const std::string& kernel_name, const Options& options);
-/// From (possibly edited) kernel IR text (`--e2e`, `fuselab compile kernel.ir`).
-Generated generate_from_ir(const std::string& ir_text, const std::string& file);
+/// From (possibly edited) kernel IR text (`--e2e`, `fuselab compile kernel.ir`). With the fragment that it will be called for:
+/// throws Error("kernel.invalid") when its buffers are not the fragment's inputs and outputs, in number, order and dtype.
+Generated generate_from_ir(const std::string& ir_text, const std::string& file, const Graph* fragment = nullptr);
 
 }  // namespace fuselab::codegen

@@ -1,11 +1,13 @@
 #include "compile.h"
 
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -232,8 +234,10 @@ nb::object compile_artifact(const std::string& text, const nb::dict& artifact, c
 }
 
 /// The three texts of kernel IR, as a dictionary that compile_artifact takes.
-nb::dict generate_from_ir(const std::string& ir, const std::string& file) {
-  const codegen::Generated g = codegen::generate_from_ir(ir, file);
+nb::dict generate_from_ir(const std::string& ir, const std::string& file, const std::optional<std::string>& fragment) {
+  std::optional<Graph> graph;
+  if (fragment) graph = parse_graph(*fragment);
+  const codegen::Generated g = codegen::generate_from_ir(ir, file, graph ? &*graph : nullptr);
   nb::dict d;
   d["name"] = g.source.name;
   d["tiling_def"] = g.source.tiling_def;
@@ -384,7 +388,8 @@ void add_compile(nb::module_& m) {
   m.def(
       "kept_operators", [](const nb::dict& options) { return parse_options(options).options.codegen.keep_dtype; },
       nb::arg("options") = nb::dict(), "Operators that options and environment leave in their own dtype (keep_dtype).");
-  m.def("generate_from_ir", &generate_from_ir, nb::arg("ir"), nb::arg("file") = "<ir>", "The texts of a kernel from its IR.");
+  m.def("generate_from_ir", &generate_from_ir, nb::arg("ir"), nb::arg("file") = "<ir>", nb::arg("fragment").none() = nb::none(),
+        "The texts of a kernel from its IR; with the text of its fragment, buffers that are not the fragment's are an error.");
   m.def("explain", &explain, nb::arg("compiled"), "Steps, reasons, counts and the time of each phase of a compiled graph.");
   m.def("kernels", &kernel_texts, nb::arg("compiled"), "The texts of each distinct kernel of a compiled graph.");
   m.def("graph_text", [](nb::handle callable) { return print_graph(graph_of(callable.ptr()).original()); }, nb::arg("compiled"));

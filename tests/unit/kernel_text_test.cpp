@@ -131,5 +131,24 @@ TEST(Simplify, CanBeSkipped) {  // P-43
   EXPECT_LT(with.size(), without.size());
 }
 
+// An edited kernel is called with its fragment's tensors: other buffers would lie outside them.
+TEST(KernelText, EditedBuffersMustBeTheFragments) {
+  const Graph g = parse_graph("graph g(x: f32[8], y: f32[8]) {\n  z = add(x, y)\n  return z\n}\n");
+  const std::string ir = codegen::generate(g, "autofused_elemwise_add_0", {}).kernel_ir;
+  EXPECT_NO_THROW(codegen::generate_from_ir(ir, "kernel.ir", &g));
+  for (const char* other : {"graph g(x: f32[8]) {\n  z = add(x, x)\n  return z\n}\n",
+                            "graph g(x: f32[8], y: f16[8]) {\n  z = add(x, y)\n  return z\n}\n",
+                            "graph g(x: f32[8], y: f32[8]) {\n  z = add(x, y)\n  return z, z\n}\n"}) {
+    const Graph fragment = parse_graph(other);
+    try {
+      codegen::generate_from_ir(ir, "kernel.ir", &fragment);
+      ADD_FAILURE() << other;
+    } catch (const Error& e) {
+      EXPECT_EQ(e.code(), "kernel.invalid");
+      EXPECT_NE(std::string(e.what()).find("kernel.ir"), std::string::npos);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace fuselab

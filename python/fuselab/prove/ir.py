@@ -17,7 +17,7 @@ def compile_ir(fragment, ir):
     """A callable on tensors that runs this IR as the one kernel of `fragment`, whose inputs and outputs it must have."""
     import torch
 
-    call = _core.compile_artifact(fragment, _core.generate_from_ir(ir, "<edited IR>"),
+    call = _core.compile_artifact(fragment, _core.generate_from_ir(ir, "<edited IR>", fragment),
                                   {"exchange_api": torch.Tensor.__dlpack_c_exchange_api__})
 
     def run(*tensors):

@@ -46,7 +46,8 @@ class Kernel:
     def source(self):
         if self._source is None:
             artifact = self.script["ARTIFACTS"]
-            self._source = _core.generate_from_ir(self.script["KERNEL_IR"], "KERNEL_IR") if self.e2e else artifact
+            edited = self.e2e and _core.generate_from_ir(self.script["KERNEL_IR"], "KERNEL_IR", self.script["FRAGMENT"])
+            self._source = edited or artifact
         return self._source
 
     def compile(self, **options):
