@@ -155,6 +155,8 @@ def _relative_rms(want, got):
 
 def _module_ends(record):
     """Value name -> paths of the modules that end with it, innermost first."""
+    from .repro.fragment import nodes_of_values
+
     last = {}
     for name, entry in record.entries.items():
         for module in entry.modules:
@@ -163,15 +165,8 @@ def _module_ends(record):
     for module, node in last.items():
         ends.setdefault(node, []).append(module)
     out = {}
-    for value, nodes in _names(record).items():
+    for value, nodes in nodes_of_values(record).items():
         found = [m for n in nodes for m in ends.get(n, ())]
         if found:
             out[value] = sorted(set(found), key=lambda m: (-m.count("."), -len(m)))
     return out
-
-
-def _names(record):
-    from .repro.fragment import nodes_of_values
-
-    return nodes_of_values(record)
-

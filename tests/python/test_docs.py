@@ -1,6 +1,5 @@
 """The documentation: what is generated is up to date, what it names exists, its examples run."""
 import os
-import pathlib
 import re
 import subprocess
 import sys
@@ -11,15 +10,10 @@ pytest.importorskip("torch")  # before fuselab, which then registers the backend
 
 import fuselab
 from fuselab import _core
+from program import ROOT, find_program
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
+PROGRAM = find_program()
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-
-
-def program():
-    named = os.environ.get("FUSELAB_PROGRAM")
-    places = [pathlib.Path(named)] if named else [ROOT / ".venv/bin/fuselab", ROOT / "build/dev/bin/fuselab"]
-    return next((p for p in places if p.exists()), None)
 
 
 def blocks(language):
@@ -36,10 +30,10 @@ def test_links_files_and_tests_exist():
     assert done.returncode == 0, done.stdout
 
 
-@pytest.mark.skipif(program() is None, reason="the program is not built (set FUSELAB_PROGRAM)")
+@pytest.mark.skipif(PROGRAM is None, reason="the program is not built (set FUSELAB_PROGRAM)")
 def test_generated_pages_are_what_the_program_makes():
     done = subprocess.run([ROOT / "scripts/docs.sh", "--check"], capture_output=True, text=True, check=False,
-                          env=dict(os.environ, FUSELAB=str(program())))
+                          env=dict(os.environ, FUSELAB=PROGRAM))
     assert done.returncode == 0, done.stdout + done.stderr[-4000:]
 
 

@@ -87,7 +87,7 @@ def contexts(core, rec):
             reason = half_made(found.code)
             if reason:
                 raise fragment.Unwritable(reason)
-            names = _input_names(step["fragment"])
+            names = input_names(step["fragment"])
             out[step["name"]] = {"eager_fn_code": found.code, "parameters": found.parameters, "extra": found.extra,
                                  "values": {names[i]: text for i, text in found.values.items()}}
         except fragment.Unwritable as e:
@@ -99,7 +99,8 @@ def contexts(core, rec):
     return out
 
 
-def _input_names(text):
+def input_names(text):
+    """The tensors among the parameters of a graph text, in order."""
     return [name for name, kind in _core.parameters(text) if kind == "tensor"]
 
 

@@ -134,19 +134,3 @@ def read_safetensors(path):
         return out
     except (ValueError, KeyError, TypeError, RuntimeError, struct.error) as e:
         raise Wrong(f"{path} is no safetensors file that can be read ({e})") from None
-
-
-def write_safetensors(path, tensors):
-    """What read_safetensors reads."""
-    names = {v: k for k, v in DTYPES.items()}
-    kinds = {v: k for k, v in SAFETENSORS.items()}
-    header, blobs, at = {}, [], 0
-    for name, tensor in tensors.items():
-        blob = tensor.detach().cpu().contiguous().view(-1).view(torch.uint8).numpy().tobytes() if tensor.numel() else b""
-        header[name] = {"dtype": kinds[names[tensor.dtype]], "shape": list(tensor.shape), "data_offsets": [at, at + len(blob)]}
-        blobs.append(blob)
-        at += len(blob)
-    text = json.dumps(header).encode()
-    text += b" " * (-len(text) % 8)
-    with open(path, "wb") as file:
-        file.write(struct.pack("<Q", len(text)) + text + b"".join(blobs))

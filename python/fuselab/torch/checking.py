@@ -38,7 +38,7 @@ class Observed:
         return self._contexts.get(self.steps[step]["name"], "it is not in the record")
 
     def parameter_names(self, step):
-        return [name for name, kind in _core.parameters(self.steps[step]["fragment"]) if kind == "tensor"]
+        return debug.input_names(self.steps[step]["fragment"])
 
 
 def verdicts(observed, step, inputs, outputs, sizes):
