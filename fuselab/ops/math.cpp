@@ -198,6 +198,9 @@ void add_math(std::vector<Op>& t) {
       .lower_int("if(is(exponent, 2), self * self, if(is(exponent, 1), self, ipow(self, exponent)))")
       .lower_bool("-")
       .fp64([](D a, A) { return std::pow(a[0], a[1]); })
+      .fp64_of_number([](D a, A) {
+        return a[1] == 0.5 ? std::sqrt(a[0]) : a[1] == -0.5 ? 1 / std::sqrt(a[0]) : std::pow(a[0], a[1]);
+      })
       .exact([](I a, A, DType) {
         if (a[1] < 0)
           return a[0] == 1    ? std::int64_t{1}

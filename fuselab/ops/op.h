@@ -134,6 +134,9 @@ struct Op {
   std::string lower_bool;  ///< the same for bool; empty: as lower_int
   /// fp64 meaning of one element (pointwise): arguments and attributes -> result. NaN/Inf as IEEE. Independent formula.
   double (*fp64)(std::span<const double> args, const Attrs& attrs) = nullptr;
+  /// The same where the last argument is a number of the graph, not a tensor, and PyTorch computes another function then
+  /// (pow(x, 0.5) is sqrt(x): NaN at -inf); nullptr: fp64.
+  double (*fp64_of_number)(std::span<const double> args, const Attrs& attrs) = nullptr;
   /// exact meaning for integer and bool arguments, on values widened to i64; the caller wraps to the dtype.
   std::int64_t (*exact)(std::span<const std::int64_t> args, const Attrs& attrs, DType t) = nullptr;
   /// fp64 and exact meaning of one row (reduce kind): per argument the row's N elements in row-major order (one that does not

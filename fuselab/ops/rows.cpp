@@ -106,6 +106,10 @@ Row&& Row::fp64(double (*meaning)(D, A)) && {
   op_.fp64 = meaning;
   return std::move(*this);
 }
+Row&& Row::fp64_of_number(double (*meaning)(D, A)) && {
+  op_.fp64_of_number = meaning;
+  return std::move(*this);
+}
 Row&& Row::exact(std::int64_t (*meaning)(I, A, DType)) && {
   op_.exact = meaning;
   return std::move(*this);

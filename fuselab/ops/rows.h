@@ -49,6 +49,7 @@ class Row {
   Row&& lower_int(std::string recipe) &&;  ///< "-": no integer meaning
   Row&& lower_bool(std::string recipe) &&;
   Row&& fp64(double (*meaning)(D, A)) &&;
+  Row&& fp64_of_number(double (*meaning)(D, A)) &&;
   Row&& exact(std::int64_t (*meaning)(I, A, DType)) &&;
   Row&& fp64_row(void (*meaning)(DRows, DOut, A)) &&;
   Row&& exact_row(void (*meaning)(IRows, IOut, A)) &&;

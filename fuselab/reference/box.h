@@ -24,8 +24,12 @@ struct Branches {
 /// Evaluates a formula over the box of its arguments' intervals.
 class Evaluation {
  public:
-  Evaluation(const ops::Op& op, const Attrs& attrs, std::size_t count, Branches branches)
-      : op_(op), attrs_(attrs), count_(count), branches_(std::move(branches)) {}
+  Evaluation(const ops::Op& op, const Attrs& attrs, std::size_t count, Branches branches, bool number_last)
+      : op_(op),
+        formula_(number_last && op.fp64_of_number ? op.fp64_of_number : op.fp64),
+        attrs_(attrs),
+        count_(count),
+        branches_(std::move(branches)) {}
 
   std::array<Ball, kMaxArgs> args;
   std::array<bool, kMaxArgs> ends_only{};
@@ -111,7 +115,7 @@ class Evaluation {
   }
 
  private:
-  double call(const std::array<double, kMaxArgs>& x) { return op_.fp64(std::span<const double>(x.data(), count_), attrs_); }
+  double call(const std::array<double, kMaxArgs>& x) { return formula_(std::span<const double>(x.data(), count_), attrs_); }
   void take(double y) {
     if (std::isnan(y)) {
       ++nans_;
@@ -254,6 +258,7 @@ class Evaluation {
   }
 
   const ops::Op& op_;
+  double (*formula_)(std::span<const double>, const Attrs&);
   const Attrs& attrs_;
   std::size_t count_;
   Branches branches_;

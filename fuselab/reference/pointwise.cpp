@@ -273,7 +273,7 @@ std::vector<Array> run_pointwise(const Graph& g, const Node& node, const std::ve
   // trunc(a / b) truncates a rounded quotient: just below an integer it may be that integer.
   const bool inner_decision = op.lower.starts_with("trunc(") && op.lower.find('/') != std::string::npos;
   Builder out(type.dtype, sizes, count);
-  Evaluation eval(op, attrs, in.size(), branches_of(op, args, attrs, compute));
+  Evaluation eval(op, attrs, in.size(), branches_of(op, args, attrs, compute), !args.empty() && args.back().number != nullptr);
   for (std::size_t k = 0; k < in.size(); ++k) eval.ends_only[k] = in[k].ends_only;
   OwnRounding own_rounding(node, args, in, attrs, compute);
   std::array<bool, kMaxArgs> flags{};

@@ -99,6 +99,10 @@ struct Hull {
   }
 };
 
+/// An interval without ends stands for a number or NaN (settle), and NaN passes through every primitive that computes: also
+/// through those that map all numbers into a smaller range (a square is no less than 0, a tanh no more than 1).
+bool perhaps_nan(const Ball& b) { return b.lo == -kInfinity && b.hi == kInfinity; }
+
 void widen(DType t, double ulp, Ball& b) {
   if (ulp == 0 || t == DType::boolean || std::isnan(b.lo)) return;
   const double slack = (t == DType::f64 ? ulp + 0.5 : ulp) * ulp_of(t, std::max(std::fabs(b.lo), std::fabs(b.hi)));
@@ -156,6 +160,7 @@ class Follower {
   RowBalls apply(const Unary& u, const RowBalls& x) const {
     return map(x.per_row, x.type, [&](std::size_t i) {
       const Ball& b = x.at[i];
+      if (perhaps_nan(b)) return Ball{u.f(b.v), -kInfinity, kInfinity};
       Hull hull;
       const double v = u.f(b.v), lo = u.f(b.lo), hi = b.point() ? lo : u.f(b.hi);
       hull.take(lo);
@@ -177,6 +182,9 @@ class Follower {
     const bool per_row = x.per_row && y.per_row;
     return map(per_row, type, [&](std::size_t i) {
       const Ball &a = get(x, i, per_row), &b = get(y, i, per_row);
+      if (!std::isnan(a.lo) && !std::isnan(b.lo) && (perhaps_nan(a) || perhaps_nan(b))) {
+        return Ball{f.f(a.v, b.v), -kInfinity, kInfinity};
+      }
       Hull hull;
       hull.take(f.f(a.lo, b.lo));
       if (!a.point()) hull.take(f.f(a.hi, b.lo));
@@ -299,8 +307,12 @@ class Follower {
       const double start = word == "rany" ? 0 : word == "rall" ? 1 : most ? -kInfinity : kInfinity;
       Ball r{start, start, start};
       const auto f = most ? nan_max : nan_min;
-      for (std::int64_t j = 0; j < n_; ++j) r = {f(r.v, x[j].v), f(r.lo, x[j].lo), f(r.hi, x[j].hi)};
-      return r;
+      bool open = false;
+      for (std::int64_t j = 0; j < n_; ++j) {
+        r = {f(r.v, x[j].v), f(r.lo, x[j].lo), f(r.hi, x[j].hi)};
+        open = open || perhaps_nan(x[j]);
+      }
+      return open && !std::isnan(r.lo) ? Ball{r.v, -kInfinity, kInfinity} : r;
     }
     if (word == "rargmax" || word == "rargmin") return position(word == "rargmax" ? 1 : -1, x);
     fail("reference.primitive", "reduction {} has no error rule", word);
@@ -352,7 +364,7 @@ class Follower {
     for (std::int64_t j = 0; j < n_ && certain && !std::isnan(worst); ++j) {
       if (j == best) continue;
       const double rival = sign > 0 ? x[j].hi : x[j].lo;
-      if (std::isnan(rival) || above(rival, worst) || (rival == worst && j < best)) certain = false;
+      if (std::isnan(rival) || perhaps_nan(x[j]) || above(rival, worst) || (rival == worst && j < best)) certain = false;
     }
     const auto v = static_cast<double>(best);
     return certain ? Ball{v, v, v} : Ball{v, 0, static_cast<double>(n_ - 1)};
@@ -400,7 +412,7 @@ class Follower {
   /// x * x is not negative, which the corners of two independent intervals would allow.
   static void square(RowBalls& product) {
     for (Ball& b : product.at) {
-      if (b.lo < 0) b.lo = 0;
+      if (b.lo < 0 && !perhaps_nan(b)) b.lo = 0;
     }
   }
   RowBalls call(const ops::RecipeNode& node) const {

@@ -277,7 +277,12 @@ class Batch {
     if (std::isnan(value) || std::isnan(centre)) return e.lo == e.hi ? Ball{value, centre, centre} : Ball{value, e.lo, e.hi};
     if (e.lo == e.hi && std::isinf(e.lo)) return {value, e.lo, e.lo};
     if (!std::isfinite(e.v)) return {value, e.lo, e.hi};  // an overflow that the ends leave open: nothing to move them by
-    const auto shifted = [&](double end) { return std::isinf(end) ? end : centre + share * (end - e.v); };
+    const auto shifted = [&](double end) {
+      if (std::isinf(end)) return end;
+      const double moved = centre + share * (end - e.v);
+      // An end at zero stays there: a rest of the subtraction's rounding would exclude the zero of a result that vanishes.
+      return end == 0 && std::fabs(moved) <= 1e-12 * std::fabs(centre) ? end : moved;
+    };
     return {value, shifted(e.lo), shifted(e.hi)};
   }
 

@@ -23,6 +23,36 @@ struct Found {
 };
 
 const std::vector<Found> kFound = {
+    {"NanThroughASquareOfAStatistic", 60161, {{"A", 1}}, R"(
+graph g(in0: f16[A, 2], in3: f16[1, 1], in4: f16[1, 1], in5: f16[A, 2]) {
+  a = layer_norm_backward_input(in0, in0, in3, in4, in5, normalized_shape=[A, 2])
+  b, mean, invstd = batch_norm_own_statistics(a, eps=0.001)
+  return invstd
+})"},
+    {"NanThroughADeviation", 60551, {}, R"(
+graph g(in0: f16[7, 7, 1, 1], in10: f16[7, 7, 1, 1], in11: f16[7, 7, 1, 1], in12: f16[1], v4: f16[7, 7, 1, 1]) {
+  a = sigmoid_backward(v4, v4)
+  b = exp(a)
+  c = layer_norm_backward_input(b, in0, in10, in11, in12, normalized_shape=[1])
+  deviation, mean = std_mean(c)
+  d = elu_backward(in10, deviation, alpha=1, is_result=true)
+  return d
+})"},
+    {"RootOfMinusInfinity", 70119, {{"B", 7}}, R"(
+graph g(in0: bool[7, B]) {
+  a = log(in0)
+  b = pow(a, 0.5)
+  return b
+})"},
+    {"SignOfAVanishingSlope", 70056, {}, R"(
+graph g(in0: i8[1, 7, 7, 7], in1: bf16[1, 7, 7, 7], in13: bf16[7, 7], v18: bf16[7, 7]) {
+  a = softmax_backward(in1, in1, dim=-3)
+  b = cosh(a)
+  c, mean, invstd = native_layer_norm(b, none, in13, eps=0.001, normalized_shape=[7, 7])
+  d = mish_backward(invstd, v18)
+  e = div_trunc(in0, d)
+  return e
+})"},
     {"ZeroOfEitherSign", 1, {}, R"(
 graph g(in0: u8[1, 16, 2], in25: f32[1, 16, 2], v30: bool[1, 16, 2]) {
   a = log_softmax_backward(in0, in25, dim=0)
