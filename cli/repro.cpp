@@ -8,6 +8,7 @@
 #include "cli/kernel_bench.h"
 #include "cli/launch.h"
 #include "fuselab/core/error.h"
+#include "fuselab/graph/bind.h"
 #include "fuselab/graph/text.h"
 
 namespace fuselab::cli {
@@ -62,9 +63,15 @@ void repro(const Args& args) {
   const Graph fragment = load_graph(folder + "fragment.graph");
   Symbols symbols = parse_sizes(args.sizes);
   codegen::Source source = read_artifacts(folder + "artifacts.json", symbols);
-  if (args.e2e) source = codegen::generate_from_ir(read_file(folder + "kernel.ir"), folder + "kernel.ir", &fragment).source;
+  std::vector<kernel::Bound> bounds;
+  if (args.e2e) {
+    codegen::Generated made = codegen::generate_from_ir(read_file(folder + "kernel.ir"), folder + "kernel.ir", &fragment);
+    source = std::move(made.source);
+    bounds = std::move(made.bounds);
+  }
   std::vector<Tensor> inputs = make_inputs(fragment, args.inputs, symbols, args.seed, true);
   if (!args.file.empty()) inputs_from_file(fragment, args.file, inputs);
+  kernel::check_bounds(bounds, bind_symbols(fragment, inputs, symbols));
   CheckOptions options;
   options.codegen = made_with(folder + "artifacts.json");
   options.read_cache = !args.no_cache;

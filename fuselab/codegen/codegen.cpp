@@ -63,32 +63,10 @@ Generated generate(const Graph& fragment, const std::string& kernel_name, const 
   return std::move(passes).finish();
 }
 
-namespace {
-
-/// A call hands over the fragment's tensors by their place: a buffer more, or a wider one, would lie outside them.
-void check_buffers(const kernel::Kernel& k, const Graph& fragment, const std::string& file) {
-  std::vector<ValueId> wanted = fragment.inputs;
-  wanted.insert(wanted.end(), fragment.outputs.begin(), fragment.outputs.end());
-  if (static_cast<std::size_t>(k.inputs) != fragment.inputs.size() || k.buffers.size() != wanted.size()) {
-    fail("kernel.invalid",
-         "{}: the kernel has {} inputs and {} outputs, its fragment has {} and {}: keep the buffers as they were.", file,
-         k.inputs, k.buffers.size() - static_cast<std::size_t>(k.inputs), fragment.inputs.size(), fragment.outputs.size());
-  }
-  for (std::size_t i = 0; i < wanted.size(); ++i) {
-    const DType t = fragment.values[static_cast<std::size_t>(wanted[i])].type.dtype;
-    if (k.buffers[i].dtype != t) {
-      fail("kernel.invalid", "{}: buffer {} is {}, the fragment's '{}' is {}: keep the buffers as they were.", file,
-           k.buffers[i].name, name(k.buffers[i].dtype), fragment.values[static_cast<std::size_t>(wanted[i])].name, name(t));
-    }
-  }
-}
-
-}  // namespace
-
 Generated generate_from_ir(const std::string& ir_text, const std::string& file, const Graph* fragment) {
   kernel::Kernel k = kernel::parse_kernel(ir_text, file);
-  if (fragment) check_buffers(k, *fragment, file);
   Generated out;
+  if (fragment) out.bounds = kernel::bounds(k, *fragment, file);
   out.kernel_ir = print_kernel(k);
   out.source = cpp::emit(kernel::schedule(k));
   return out;

@@ -1,6 +1,8 @@
 #include "fuselab/kernel/ir.h"
 
 #include <algorithm>
+#include <set>
+#include <utility>
 
 #include "fuselab/core/error.h"
 #include "fuselab/kernel/primitives.h"
@@ -95,10 +97,47 @@ void verify_stmt(const Kernel& k, std::size_t i) {
     if (p->result == ResultType::same && k.stmts[s.args[a]].type != s.type) bad("mixes types");
 }
 
+/// Axes and tree: what the schedule builds its loops from.
+void verify_loops(const Kernel& k) {
+  const auto bad = [&](const std::string& why) {
+    fail("kernel.invalid", "kernel {}: {}; fix the IR text, or report the graph it came from", k.name, why);
+  };
+  std::set<std::string> names;
+  for (const Axis& a : k.axes)
+    if (!names.insert(a.name).second) bad("two axes are called " + a.name);
+  std::vector<int> seen(k.axes.size());
+  for (const auto& group : k.tree.groups) {
+    for (const int a : group) {
+      if (k.axes[static_cast<std::size_t>(a)].role != Role::inner)
+        bad("the tree holds the parallel axis " + k.axes[static_cast<std::size_t>(a)].name);
+      ++seen[static_cast<std::size_t>(a)];
+    }
+  }
+  for (std::size_t a = 0; a < k.axes.size(); ++a)
+    if (k.axes[a].role == Role::inner && seen[a] != 1) bad("the tree must hold the inner axis " + k.axes[a].name + " once");
+}
+
+void verify_buffers(const Kernel& k) {
+  std::set<std::pair<bool, std::string>> names;
+  for (std::size_t i = 0; i < k.buffers.size(); ++i) {
+    const Buffer& b = k.buffers[i];
+    if (b.output != (static_cast<int>(i) >= k.inputs))
+      fail("kernel.invalid", "kernel {}: buffer {} is out of place: inputs come first, then outputs", k.name, b.name);
+    if (!names.emplace(b.output, b.name).second)
+      fail("kernel.invalid", "kernel {}: two {} are called {}", k.name, b.output ? "outputs" : "inputs", b.name);
+  }
+}
+
 }  // namespace
 
 void verify(const Kernel& k) {
+  verify_buffers(k);
+  verify_loops(k);
   for (std::size_t i = 0; i < k.stmts.size(); ++i) verify_stmt(k, i);
+  const std::vector<bool> inner = k.inner_stmts();
+  for (const Stmt& s : k.stmts)
+    if (s.kind == StmtKind::reduce && !inner[static_cast<std::size_t>(s.args[0])])
+      fail("kernel.invalid", "kernel {}: %{} is folded along the inner axes, but is the same all along them", k.name, s.args[0]);
 }
 
 }  // namespace fuselab::kernel

@@ -81,8 +81,7 @@ void solve_symbols(const std::vector<Expr>& exprs, const std::vector<std::int64_
 }
 
 std::unique_ptr<Binding> bind_program(const Program& p, const std::vector<jit::Kernel>& kernels,
-                                      const std::vector<std::vector<Expr>>& kernel_sizes, const SymbolValues& symbols,
-                                      int threads) {
+                                      const std::vector<KernelSizes>& kernel_sizes, const SymbolValues& symbols, int threads) {
   auto b = std::make_unique<Binding>();
   for (const std::string& s : p.symbols) b->key.push_back(symbols.at(s));
   b->key.push_back(threads);
@@ -141,8 +140,9 @@ std::unique_ptr<Binding> bind_program(const Program& p, const std::vector<jit::K
       solve_symbols(exprs, values, inner);
       inner.insert(symbols.begin(), symbols.end());
     }
+    kernel::check_bounds(kernel_sizes[s.kernel].bounds, inner);
     std::vector<std::int64_t> sizes;
-    for (const Expr& e : kernel_sizes[s.kernel]) sizes.push_back(e.eval(inner));
+    for (const Expr& e : kernel_sizes[s.kernel].tiling) sizes.push_back(e.eval(inner));
     void* tiling = b->tilings.data() + word;
     word += static_cast<std::size_t>(round_up(k.tiling_bytes, kAlign) / 8);
     k.tile(sizes.data(), threads, tiling);

@@ -10,6 +10,7 @@
 
 #include "fuselab/graph/bind.h"
 #include "fuselab/jit/jit.h"
+#include "fuselab/kernel/bounds.h"
 #include "fuselab/runtime/program.h"
 
 namespace fuselab::runtime {
@@ -47,10 +48,15 @@ struct Binding {
   std::vector<std::uint64_t> tilings;  ///< what the launches' tilings point into (8-byte aligned)
 };
 
+/// Per distinct kernel: the sizes that its tiling reads, and what must hold before it may run (edited kernels only).
+struct KernelSizes {
+  std::vector<Expr> tiling;
+  std::vector<kernel::Bound> bounds;
+};
+
 /// Evaluates everything. `symbols` has a value for each of the program's symbols.
 std::unique_ptr<Binding> bind_program(const Program& p, const std::vector<jit::Kernel>& kernels,
-                                      const std::vector<std::vector<Expr>>& kernel_sizes, const SymbolValues& symbols,
-                                      int threads);
+                                      const std::vector<KernelSizes>& kernel_sizes, const SymbolValues& symbols, int threads);
 
 /// Finds the symbols of `exprs[i] == values[i]` not yet in `known`: plain symbols and a*s + b. Leaves what it cannot find.
 void solve_symbols(const std::vector<Expr>& exprs, const std::vector<std::int64_t>& values, SymbolValues& known);

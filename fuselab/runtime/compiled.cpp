@@ -151,8 +151,9 @@ void CompiledGraph::compile(const std::vector<codegen::Source>& sources) {
 
 void CompiledGraph::prepare() {
   for (const auto& g : generated_) {
-    std::vector<Expr> sizes;
-    for (const std::string& text : g.source.sizes) sizes.push_back(Expr::parse(text));
+    KernelSizes sizes;
+    for (const std::string& text : g.source.sizes) sizes.tiling.push_back(Expr::parse(text));
+    sizes.bounds = g.bounds;
     kernel_sizes_.push_back(std::move(sizes));
   }
   for (const ProgramStep& s : program_.steps) {

@@ -158,7 +158,7 @@ class CompiledGraph {
   Program program_;
   std::vector<codegen::Generated> generated_;
   std::vector<jit::Kernel> kernels_;
-  std::vector<std::vector<Expr>> kernel_sizes_;
+  std::vector<KernelSizes> kernel_sizes_;
   std::vector<SymbolSource> sources_;  // per program symbol
   bool plain_sources_ = true;
   int kernel_steps_ = 0, extern_steps_ = 0;

@@ -220,6 +220,13 @@ nb::object compile_artifact(const std::string& text, const nb::dict& artifact, c
   if (artifact.contains("sizes")) made.source.sizes = strings(artifact["sizes"], "sizes");
   made.source.hash = hash_hex(made.source.text());
   if (artifact.contains("ir") && nb::isinstance<nb::str>(artifact["ir"])) made.kernel_ir = nb::cast<std::string>(artifact["ir"]);
+  if (artifact.contains("bounds")) {
+    for (nb::handle item : nb::cast<nb::list>(artifact["bounds"])) {
+      const auto texts = strings(item, "bounds");
+      if (texts.size() != 3) fail("options.bad_value", "the artifact has a bound of {} texts, not of 3", texts.size());
+      made.bounds.push_back({Expr::parse(texts[0]), Expr::parse(texts[1]), texts[2]});
+    }
+  }
   CallableParts parts;
   Graph graph = parse_graph(text, file);
   parts.is_size = size_parameters(text, graph);
@@ -246,6 +253,13 @@ nb::dict generate_from_ir(const std::string& ir, const std::string& file, const 
   nb::list sizes;
   for (const std::string& s : g.source.sizes) sizes.append(s);
   d["sizes"] = sizes;
+  nb::list bounds;
+  for (const kernel::Bound& b : g.bounds) {
+    nb::list texts;
+    for (const std::string& s : {b.when.str(), b.slack.str(), b.what}) texts.append(s);
+    bounds.append(texts);
+  }
+  d["bounds"] = bounds;
   d["hash"] = g.source.hash;
   d["ir"] = g.kernel_ir;
   return d;
@@ -389,7 +403,8 @@ void add_compile(nb::module_& m) {
       "kept_operators", [](const nb::dict& options) { return parse_options(options).options.codegen.keep_dtype; },
       nb::arg("options") = nb::dict(), "Operators that options and environment leave in their own dtype (keep_dtype).");
   m.def("generate_from_ir", &generate_from_ir, nb::arg("ir"), nb::arg("file") = "<ir>", nb::arg("fragment").none() = nb::none(),
-        "The texts of a kernel from its IR; with the text of its fragment, buffers that are not the fragment's are an error.");
+        "The texts of a kernel from its IR; with the text of its fragment, buffers that are not the fragment's and accesses "
+        "outside them are an error.");
   m.def("explain", &explain, nb::arg("compiled"), "Steps, reasons, counts and the time of each phase of a compiled graph.");
   m.def("kernels", &kernel_texts, nb::arg("compiled"), "The texts of each distinct kernel of a compiled graph.");
   m.def("graph_text", [](nb::handle callable) { return print_graph(graph_of(callable.ptr()).original()); }, nb::arg("compiled"));

@@ -44,6 +44,20 @@ Tensors run(const Case& c, const Tensors& inputs, const runtime::Options& option
   return compiled(inputs, size_arguments(c));
 }
 
+/// The kernels' IR read back: its accesses lie inside the buffers for these sizes, and it gives the same kernels.
+Tensors run_from_ir(const Case& c, const Tensors& inputs, const runtime::Options& options) {
+  const runtime::CompiledGraph compiled(c.graph, options);
+  std::vector<codegen::Generated> again;
+  for (std::size_t i = 0; i < compiled.generated().size(); ++i) {
+    const Graph& fragment = compiled.program().kernels[i].fragment;
+    again.push_back(codegen::generate_from_ir(compiled.generated()[i].kernel_ir, "kernel.ir", &fragment));
+    if (again.back().source.text() != compiled.generated()[i].source.text())
+      throw std::runtime_error("the kernel's IR read back gives another text");
+  }
+  const runtime::CompiledGraph read_back(compiled.graph(), compiled.plan(), std::move(again), options);
+  return read_back(inputs, size_arguments(c));
+}
+
 const std::string& output_name(const Case& c, std::size_t i) {
   return c.graph.values[static_cast<std::size_t>(c.graph.outputs[i])].name;
 }
@@ -115,6 +129,10 @@ std::string check(const Case& c, const CheckOptions& options) {
     const Tensors inputs = random_inputs(c);
     step = "block";
     const Tensors block = run(c, inputs, options_for(1, codegen::Precision::block, true));
+    step = "from kernel IR";
+    if (std::string bad = compare_bits(c, block, run_from_ir(c, inputs, options_for(1, codegen::Precision::block, true)), step);
+        !bad.empty())
+      return bad;
     step = "two threads";
     if (std::string bad = compare_bits(c, block, run(c, inputs, options_for(2, codegen::Precision::block, true)), "threads");
         !bad.empty())

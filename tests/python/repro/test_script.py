@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 
+import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch")
@@ -100,6 +101,36 @@ def test_r93_edited_ir_is_checked(minimal, script):
     broken = minimal.run(minimal.edited(script, "%2 = add %0, %1", "%2 = absent %0, %1"), "--check", "--e2e")
     assert broken.code == 1
     assert "absent" in broken.err
+
+
+@pytest.mark.parametrize(
+    "old, new, why",
+    [
+        ("axis p0: parallel [8]", "axis p0: parallel [9]", "%0 = load x0 [[16]*p0 + p1] reaches 16 elements past the end of f32[8, 16]"),
+        ("store abs [[16]*p0 + p1]", "store abs [[17]*p0 + p1]", "reaches 7 elements past the end"),
+        ("store abs [[16]*p0 + p1]", "store abs [[16]*p0 + p1 + [-1]]", "reaches 1 elements before the start"),
+    ],
+)
+def test_edited_ir_stays_inside_its_tensors(minimal, script, old, new, why):
+    done = minimal.run(minimal.edited(script, old, new), "--check", "--e2e")
+    assert done.code == 1
+    assert "KERNEL_IR: %" in done.err and why in done.err
+
+
+def test_edited_ir_of_a_dynamic_kernel_stays_inside_its_tensors():
+    """The sizes are known when it runs: a number in the place of a symbolic extent is right for one size only."""
+    from fuselab import _core
+
+    text = "graph g(x: f32[B, 16]) {\n  y = exp(x)\n  return y\n}\n"
+    (kernel,) = _core.compile_graph(text).kernels
+    assert "axis p0: parallel [B]" in kernel["ir"]
+    edited = _core.generate_from_ir(kernel["ir"].replace("parallel [B]", "parallel [8]"), "kernel.ir", kernel["graph"])
+    call = _core.compile_artifact(kernel["graph"], edited)
+    x = torch.ones(8, 16)
+    assert np.allclose(np.from_dlpack(call(x)[0]), np.e)
+    with pytest.raises(fuselab.Error, match="kernel.ir: %0 = load .* reaches 16 elements past the end") as e:
+        call(x[:7])
+    assert e.value.code == "kernel.bounds"
 
 
 def test_r08_r75_r76_profile_is_the_default(minimal, lab, script):
