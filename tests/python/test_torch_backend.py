@@ -161,6 +161,28 @@ def test_training(partition):
     same(train(torch.compile(model, backend="fuselab", options={"partition": partition}), x), want)
 
 
+@pytest.mark.parametrize("change, seed_format", [
+    (lambda x: x.float(memory_format=torch.channels_last), torch.contiguous_format),
+    (lambda x: x.float(memory_format=torch.channels_last), torch.channels_last),
+    (lambda x: (x + 1, x.to(torch.bfloat16, memory_format=torch.channels_last)), torch.contiguous_format),
+    (lambda x: (x * 2).half(memory_format=torch.channels_last), torch.contiguous_format),
+    (lambda x: x.mul(3).contiguous(memory_format=torch.channels_last), torch.contiguous_format),
+    (lambda x: torch.clone(x.exp(), memory_format=torch.channels_last), torch.contiguous_format)])
+def test_layout_of_gradients_behind_a_change_of_memory_format(change, seed_format):
+    """The gradient that comes in decides, as in eager, not the layout of the result."""
+    layouts = []
+    for fn in (change, torch.compile(change, backend="fuselab")):
+        x = torch.linspace(-1, 1, 2 * 3 * 4 * 5).view(2, 3, 4, 5).requires_grad_()
+        out = fn(x)
+        out = out if isinstance(out, tuple) else (out,)
+        seeds = [torch.linspace(0.5, 1.5, o.numel()).view(o.shape).to(o.dtype).contiguous(memory_format=seed_format) for o in out]
+        grad, = torch.autograd.grad(out, [x], seeds)
+        layouts.append(([o.stride() for o in out], grad.stride(), grad))
+    assert layouts[0][0] == layouts[1][0]
+    assert layouts[0][1] == layouts[1][1]
+    torch.testing.assert_close(layouts[1][2], layouts[0][2])
+
+
 def test_gradient_of_an_input():
     x = torch.randn(4, 6, requires_grad=True)
     y = x.detach().clone().requires_grad_()

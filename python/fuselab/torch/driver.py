@@ -15,7 +15,7 @@ from torch._functorch.aot_autograd import aot_module_simplified
 from torch.utils._python_dispatch import _disable_current_modes
 
 from ..repro import debug
-from . import cache, checking, compiled, decompositions, loss, statistics, stats
+from . import cache, checking, compiled, decompositions, layout_tail, loss, statistics, stats
 from . import options as option_module
 from .lowering import WholeGraph, lower
 
@@ -29,10 +29,10 @@ def backend(gm, example_inputs, options=None):
         return flatten_graph_inputs(gm, example_inputs, lambda g, inputs: backend(g, inputs, options))
     counters["aot_autograd"]["total"] += 1
     stats.begin(gm)
-    job = Job(options, gm, example_inputs)
-    fn = job.run()
+    inner, tail = layout_tail.split(gm)
+    fn = Job(options, inner, example_inputs).run()
     counters["aot_autograd"]["ok"] += 1
-    return fn
+    return fn if tail is None else layout_tail.joined(fn, tail)
 
 
 class Job:

@@ -43,6 +43,13 @@ def record(counts):
     reasons.update(counts.get("fallbacks", {}))
 
 
+def record_fallback(what):
+    """An operator that was left out of the graph before it was compiled."""
+    global fallbacks
+    fallbacks += 1
+    reasons[what] += 1
+
+
 def begin(gm):
     """Called once for every graph Dynamo hands over, before it is compiled."""
     global recompiles
