@@ -1,5 +1,6 @@
-// The judge of f32 functions: exact values in double (SLEEF, less than 1 ulp of double off in each step), MPFR where these cannot tell
-// which f32 is the nearest, and tallies of errors. Also loops over SLEEF's f32 functions, to time them. bench/vecmath.py calls it.
+// The judge of f32 functions: exact values in double (SLEEF, less than 1 ulp of double off in each step), MPFR where these cannot
+// tell which f32 is the nearest, and tallies of errors. Also loops over SLEEF's f32 functions, to time them. bench/vecmath.py
+// calls it.
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -17,7 +18,8 @@ namespace {
 
 using l8 = std::int64_t __attribute__((ext_vector_type(8)));
 using i8 = std::int32_t __attribute__((ext_vector_type(8)));
-// Every double above is within this of the exact value, relatively. What lies closer than that to the middle of two f32 goes to MPFR.
+// Every double above is within this of the exact value, relatively. What lies closer than that to the middle of two f32 goes to
+// MPFR.
 constexpr double kSure = 0x1p-44;
 
 struct Function {
@@ -53,12 +55,37 @@ d8 each(double (*f)(double, double), d8 x, d8 y) {
 #define OURS(name, expression) {#name, [](d8 x, d8) -> d8 { return expression; }, nullptr}
 
 constexpr Function kFunctions[] = {
-    BOTH(exp), BOTH(exp2), BOTH(expm1), BOTH(log), BOTH(log2), BOTH(log10), BOTH(log1p), BOTH(sin), BOTH(cos), BOTH(tan), BOTH(asin),
-    BOTH(acos), BOTH(atan), BOTH(sinh), BOTH(cosh), BOTH(tanh), BOTH(asinh), BOTH(acosh), BOTH(atanh), BOTH(erf), BOTH(erfc),
-    OURS(recip, 1.0 / x), OURS(rsqrt, 1.0 / __builtin_elementwise_sqrt(x)), OURS(sigmoid, sigmoid(x)), OURS(silu, x* sigmoid(x)),
+    BOTH(exp),
+    BOTH(exp2),
+    BOTH(expm1),
+    BOTH(log),
+    BOTH(log2),
+    BOTH(log10),
+    BOTH(log1p),
+    BOTH(sin),
+    BOTH(cos),
+    BOTH(tan),
+    BOTH(asin),
+    BOTH(acos),
+    BOTH(atan),
+    BOTH(sinh),
+    BOTH(cosh),
+    BOTH(tanh),
+    BOTH(asinh),
+    BOTH(acosh),
+    BOTH(atanh),
+    BOTH(erf),
+    BOTH(erfc),
+    OURS(recip, 1.0 / x),
+    OURS(rsqrt, 1.0 / __builtin_elementwise_sqrt(x)),
+    OURS(sigmoid, sigmoid(x)),
+    OURS(silu, x* sigmoid(x)),
     OURS(gelu, 0.5 * x * sleef::erfc(x * -0.70710678118654752440)),
-    OURS(gelu_tanh, x* sigmoid(1.5957691216057307118 * (x + 0.044715 * x * x * x))), OURS(softplus, softplus(x)),
-    OURS(log_sigmoid, log_sigmoid(x)), OURS(hardswish, hardswish(x)), OURS(mish, mish(x)),
+    OURS(gelu_tanh, x* sigmoid(1.5957691216057307118 * (x + 0.044715 * x * x * x))),
+    OURS(softplus, softplus(x)),
+    OURS(log_sigmoid, log_sigmoid(x)),
+    OURS(hardswish, hardswish(x)),
+    OURS(mish, mish(x)),
     // The C library's pow is good to 0.52 ulp of double even where y log x is large.
     {"pow", [](d8 x, d8 y) { return each(std::pow, x, y); }, [](f16 x, f16 y) { return sleef::finz_pow(x, y); }},
     {"atan2", [](d8 x, d8 y) { return each(std::atan2, x, y); }, [](f16 x, f16 y) { return sleef::finz_atan2(x, y); }},
@@ -86,7 +113,8 @@ extern "C" {
 struct Tally {
   double max, sum;  // of errors in ulp of the exact value, where that and the result are finite
   float at, at2;    // where the largest error is
-  std::uint64_t inputs, counted, misrounded, special, asked;  // special: wrong NaN, infinity, sign of zero; asked: decided by MPFR
+  std::uint64_t inputs, counted, misrounded, special,
+      asked;  // special: wrong NaN, infinity, sign of zero; asked: decided by MPFR
 };
 
 int judge_find(const char* name) {
@@ -175,17 +203,48 @@ std::uint64_t judge_differ(const float* a, const float* b, long n) {
 
 /// The patterns first, first + stride, ... as floats.
 void judge_patterns(std::uint64_t first, std::uint64_t stride, float* x, long n) {
-  for (long i = 0; i < n; ++i) x[i] = std::bit_cast<float>(static_cast<std::uint32_t>(first + static_cast<std::uint64_t>(i) * stride));
+  for (long i = 0; i < n; ++i)
+    x[i] = std::bit_cast<float>(static_cast<std::uint32_t>(first + static_cast<std::uint64_t>(i) * stride));
 }
 
-/// Pairs number first, first + 1, ... of a fixed sequence for the function: special values with each other, then by turns any bits,
-/// moderate numbers, bases near 1 (pow) or near-equal magnitudes (atan2, fmod), small integers and halves, and results spread over the
-/// whole range of f32.
+/// Pairs number first, first + 1, ... of a fixed sequence for the function: special values with each other, then by turns any
+/// bits, moderate numbers, bases near 1 (pow) or near-equal magnitudes (atan2, fmod), small integers and halves, and results
+/// spread over the whole range of f32.
 void judge_pairs(int f, std::uint64_t first, float* x, float* y, long n) {
-  static constexpr std::array<float, 34> special = {
-      0.0f, -0.0f, 1.0f, -1.0f, 0.5f, -0.5f, 2.0f, -2.0f, 3.0f, -3.0f, 1.5f, -1.5f, 10.0f, -10.0f, 0.1f, -0.1f, INFINITY, -INFINITY,
-      NAN, 0x1p-149f, -0x1p-149f, 0x1p-126f, -0x1p-126f, 0x1.fffffep127f, -0x1.fffffep127f, 0x1.fffffep-1f, -0x1.fffffep-1f,
-      0x1.000002p0f, -0x1.000002p0f, 0x1p24f, 16777215.0f, -16777215.0f, 0x1p31f, -0x1p63f};
+  static constexpr std::array<float, 34> special = {0.0f,
+                                                    -0.0f,
+                                                    1.0f,
+                                                    -1.0f,
+                                                    0.5f,
+                                                    -0.5f,
+                                                    2.0f,
+                                                    -2.0f,
+                                                    3.0f,
+                                                    -3.0f,
+                                                    1.5f,
+                                                    -1.5f,
+                                                    10.0f,
+                                                    -10.0f,
+                                                    0.1f,
+                                                    -0.1f,
+                                                    INFINITY,
+                                                    -INFINITY,
+                                                    NAN,
+                                                    0x1p-149f,
+                                                    -0x1p-149f,
+                                                    0x1p-126f,
+                                                    -0x1p-126f,
+                                                    0x1.fffffep127f,
+                                                    -0x1.fffffep127f,
+                                                    0x1.fffffep-1f,
+                                                    -0x1.fffffep-1f,
+                                                    0x1.000002p0f,
+                                                    -0x1.000002p0f,
+                                                    0x1p24f,
+                                                    16777215.0f,
+                                                    -16777215.0f,
+                                                    0x1p31f,
+                                                    -0x1p63f};
   const bool power = std::strcmp(kFunctions[f].name, "pow") == 0;
   for (long i = 0; i < n; ++i) {
     const std::uint64_t at = first + static_cast<std::uint64_t>(i);

@@ -6,8 +6,8 @@ using d8 = double __attribute__((ext_vector_type(8)));
 using f8 = float __attribute__((ext_vector_type(8)));
 using f16 = float __attribute__((ext_vector_type(16)));
 
-// SLEEF_D(exp, u10): d8 exp(d8), less than 1 ulp of double off. SLEEF_F(exp, u10): f16 finz_exp(f16), the variant that gives the same
-// bits on every instruction set.
+// SLEEF_D(exp, u10): d8 exp(d8), less than 1 ulp of double off. SLEEF_F(exp, u10): f16 finz_exp(f16), the variant that gives the
+// same bits on every instruction set.
 #ifdef __AVX512F__
 #define SLEEF_D(f, u) \
   static inline d8 f(d8 x) { return Sleef_##f##d8_##u##avx512f(x); }
@@ -18,19 +18,19 @@ using f16 = float __attribute__((ext_vector_type(16)));
 #define SLEEF_F2(f, u) \
   static inline f16 finz_##f(f16 x, f16 y) { return Sleef_finz_##f##f16_##u##avx512f(x, y); }
 #else
-#define SLEEF_HALVES(V, name, call)    \
-  static inline V name(V x) {          \
-    V r;                               \
-    r.lo = call(x.lo);                 \
-    r.hi = call(x.hi);                 \
-    return r;                          \
+#define SLEEF_HALVES(V, name, call) \
+  static inline V name(V x) {       \
+    V r;                            \
+    r.lo = call(x.lo);              \
+    r.hi = call(x.hi);              \
+    return r;                       \
   }
-#define SLEEF_HALVES2(V, name, call)   \
-  static inline V name(V x, V y) {     \
-    V r;                               \
-    r.lo = call(x.lo, y.lo);           \
-    r.hi = call(x.hi, y.hi);           \
-    return r;                          \
+#define SLEEF_HALVES2(V, name, call) \
+  static inline V name(V x, V y) {   \
+    V r;                             \
+    r.lo = call(x.lo, y.lo);         \
+    r.hi = call(x.hi, y.hi);         \
+    return r;                        \
   }
 #define SLEEF_D(f, u) SLEEF_HALVES(d8, f, Sleef_##f##d4_##u##avx2)
 #define SLEEF_F(f, u) SLEEF_HALVES(f16, finz_##f, Sleef_finz_##f##f8_##u##avx2)

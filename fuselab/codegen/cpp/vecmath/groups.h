@@ -10,6 +10,8 @@ using Group = std::vector<Function>;
 const Group& f32_exponentials();
 const Group& f32_logarithms();
 const Group& f32_error_functions();
+const Group& f32_activations();
+const Group& f32_two_arguments();
 const Group& f32_through_f64();
 const Group& trigonometric();
 const Group& f64_exponentials();

@@ -16,9 +16,9 @@ using Key = std::pair<DType, std::string_view>;
 const std::map<Key, const Function*>& table() {
   static const std::map<Key, const Function*> all_functions = [] {
     std::map<Key, const Function*> m;
-    for (const Group* group : {&f32_exponentials(), &f32_logarithms(), &f32_error_functions(), &f32_through_f64(),
-                               &trigonometric(), &f64_exponentials(), &f64_logarithms(), &f64_trigonometric(),
-                               &f64_error_functions(), &roots(), &low_precision(), &row_functions()}) {
+    for (const Group* group : {&f32_exponentials(), &f32_logarithms(), &f32_error_functions(), &f32_activations(),
+                               &f32_two_arguments(), &f32_through_f64(), &trigonometric(), &f64_exponentials(), &f64_logarithms(),
+                               &f64_trigonometric(), &f64_error_functions(), &roots(), &low_precision(), &row_functions()}) {
       for (const Function& f : *group) m[{f.type, f.name}] = &f;
     }
     return m;
