@@ -47,7 +47,8 @@ class CannSums {
   CannMetrics metrics() const;
 
  private:
-  double scale_, x_factor_, y_factor_, x_low_, x_width_, y_low_, y_width_;
+  double scale_, inverse_, y_inverse_;  ///< powers of two
+  double x_low_, x_floor_, y_low_, y_floor_;
   bool x_constant_, y_constant_;
   long double xx_ = 0, yy_ = 0, xy_ = 0, dd_ = 0, d1_ = 0;  // of x and y divided by the scale
   long double p_ = 0, q_ = 0, kl_ = 0;                      // of the two distributions before they are divided by their sums
@@ -73,6 +74,9 @@ CannResult cann_metrics(std::span<const double> x, std::span<const double> y, DT
                         std::span<const std::uint8_t> leave_out = {}, const std::vector<std::int64_t>& sizes = {});
 /// Tensors: shape and dtype must be equal, integers and bool are compared exactly, empty ones pass with a note.
 CannResult cann_metrics(const Tensor& expected, const Tensor& actual, std::span<const std::uint8_t> leave_out = {});
+
+/// The decision on data that is equal on both sides, which needs no sums.
+void decide_equal(const CannRange& range, CannResult& result);
 
 /// The decision from finished sums: thresholds, all-zero sides, concentration. Fills metrics, passed, reason, notes, warnings.
 void decide(const CannRange& range, const CannSums& sums, CannResult& result);

@@ -12,6 +12,7 @@
 #include "fuselab/core/error.h"
 #include "fuselab/core/mapped_file.h"
 #include "fuselab/core/threads.h"
+#include "fuselab/numerics/compare_piece.h"
 
 namespace fuselab::numerics {
 namespace {
@@ -19,67 +20,18 @@ namespace {
 constexpr std::int64_t kPiece = 1 << 16;  // elements looked at by one thread at a time
 constexpr std::int64_t kRound = 64;       // pieces between two calls of the progress function
 
-void load_piece(const Tensor& t, std::int64_t begin, std::int64_t n, double* to) {
-  const auto width = static_cast<std::int64_t>(size_of(t.dtype()));
-  if (!t.contiguous()) {
-    for (std::int64_t i = 0; i < n; ++i) to[i] = t.get(begin + i);
-    return;
-  }
-  const char* from = static_cast<const char*>(t.data()) + begin * width;
-  const auto each = [&](auto bits, auto convert) {
-    for (std::int64_t i = 0; i < n; ++i) {
-      std::memcpy(&bits, from + i * width, sizeof bits);
-      to[i] = convert(bits);
-    }
-  };
-  switch (t.dtype()) {
-    case DType::f16:
-      return each(std::uint16_t{}, [](std::uint16_t v) { return static_cast<double>(from_f16(v)); });
-    case DType::bf16:
-      return each(std::uint16_t{}, [](std::uint16_t v) { return static_cast<double>(from_bf16(v)); });
-    case DType::f32:
-      return each(float{}, [](float v) { return static_cast<double>(v); });
-    case DType::f64:
-      return each(double{}, [](double v) { return v; });
-    default:
-      for (std::int64_t i = 0; i < n; ++i) to[i] = load_double(t.dtype(), from + i * width);
-  }
-}
-
-/// The dtype whose ULP counts: integers have 1.
-DType coarser(DType a, DType b) {
-  if (!is_float(a)) return b;
-  if (!is_float(b)) return a;
-  const auto grain = [](DType t) { return ulp_of(t, 1.0); };
-  return grain(a) >= grain(b) ? a : b;
-}
-
-/// What one piece adds. Sums of a piece are in double, pieces are added in their order.
-struct Piece {
-  double absolute = 0, relative = 0, ulp = 0, aa = 0, dd = 0;  // sums
-  double max_absolute = 0, max_relative = 0, max_ulp = -1;
-  std::int64_t worst = -1, differing = 0, aligned = 0, misaligned = 0, first_misaligned = -1, beyond = 0;
-  CannRange range;
-};
-
-/// What a thread counts into: order does not matter.
-struct Counts {
-  LogHistogram absolute, relative, ulp;
-};
-
 class Comparer {
  public:
   Comparer(const Tensor& a, const Tensor& b, const CompareLimits& limits, bool mapped)
-      : a_(a), b_(b), limits_(limits), mapped_(mapped), floats_(is_float(a.dtype()) || is_float(b.dtype())) {
-    unit_type_ = coarser(a.dtype(), b.dtype());
-  }
+      : a_(a), b_(b), reader_(a, b, limits), mapped_(mapped) {}
 
   void run(TensorComparison& out, const std::function<void(std::int64_t)>& done) {
     const std::int64_t pieces = (a_.numel() + kPiece - 1) / kPiece;
     std::vector<Piece> found(static_cast<std::size_t>(pieces));
     std::vector<Counts> counts(static_cast<std::size_t>(std::max(1, max_threads())));
     in_rounds(pieces, done, [&](std::int64_t piece, double* x, double* y, int thread) {
-      look(piece, x, y, found[static_cast<std::size_t>(piece)], counts[static_cast<std::size_t>(thread)]);
+      const std::int64_t n = load(piece, x, y);
+      reader_.look(piece * kPiece, n, x, y, found[static_cast<std::size_t>(piece)], counts[static_cast<std::size_t>(thread)]);
     });
     for (std::size_t i = 1; i < counts.size(); ++i) {
       counts[0].absolute.add(counts[i].absolute);
@@ -89,14 +41,22 @@ class Comparer {
     CannRange range;
     summarise(found, counts[0], out, range);
     if (!is_float(a_.dtype()) || !is_float(b_.dtype()) || out.misaligned > 0 || range.count == 0) return;
+    if (out.differing == 0 && a_.dtype() == b_.dtype()) {
+      decide_equal(range, out.cann);
+      if (done) done(a_.numel());
+      return;
+    }
     const CannSums none(range, a_.dtype(), b_.dtype());
     std::vector<CannSums> sums(static_cast<std::size_t>(pieces), none);
     in_rounds(pieces, done, [&](std::int64_t piece, double* x, double* y, int) {
-      std::int64_t n = load(piece, x, y), kept = 0;
-      for (std::int64_t i = 0; i < n; ++i) {
-        if (!std::isfinite(x[i]) || !std::isfinite(y[i])) continue;
-        x[kept] = x[i];
-        y[kept++] = y[i];
+      std::int64_t n = load(piece, x, y), kept = found[static_cast<std::size_t>(piece)].range.count;
+      if (kept < n) {
+        kept = 0;
+        for (std::int64_t i = 0; i < n; ++i) {
+          if (!std::isfinite(x[i]) || !std::isfinite(y[i])) continue;
+          x[kept] = x[i];
+          y[kept++] = y[i];
+        }
       }
       sums[static_cast<std::size_t>(piece)].add({x, static_cast<std::size_t>(kept)}, {y, static_cast<std::size_t>(kept)});
     });
@@ -133,52 +93,6 @@ class Comparer {
       forget(b_, begin, count);
       if (done) done(count);
     }
-  }
-
-  void look(std::int64_t piece, double* x, double* y, Piece& p, Counts& counts) const {
-    const std::int64_t n = load(piece, x, y), begin = piece * kPiece;
-    const bool integers = !is_float(a_.dtype()) && !is_float(b_.dtype());
-    std::int64_t zeros = 0;
-    for (std::int64_t i = 0; i < n; ++i) {
-      const double a = x[i], b = y[i];
-      if (!std::isfinite(a) || !std::isfinite(b)) {
-        if ((std::isnan(a) && std::isnan(b)) || a == b) {
-          ++p.aligned;
-        } else {
-          ++p.misaligned;
-          ++p.differing;
-          if (p.first_misaligned < 0) p.first_misaligned = begin + i;
-        }
-        continue;
-      }
-      p.range.add(a, b);
-      p.aa += a * a;
-      // Integers past 2^53 differ where their doubles do not.
-      const bool same = integers ? a_.get_int(begin + i) == b_.get_int(begin + i)
-                                 : std::bit_cast<std::int64_t>(a) == std::bit_cast<std::int64_t>(b);
-      if (!same) ++p.differing;
-      if (a == b && (same || !integers)) {
-        ++zeros;
-        if (p.max_ulp < 0) p.max_ulp = 0, p.worst = begin + i;
-        continue;
-      }
-      const double error = std::max(std::fabs(b - a), integers ? 1.0 : 0.0);
-      const double relative = error / std::fabs(a), ulp = floats_ ? error / ulp_of(unit_type_, a) : error;
-      p.absolute += error;
-      p.relative += relative;
-      p.ulp += ulp;
-      p.dd += error * error;
-      p.max_absolute = std::max(p.max_absolute, error);
-      p.max_relative = std::max(p.max_relative, relative);
-      if (ulp > p.max_ulp) p.max_ulp = ulp, p.worst = begin + i;
-      if (error > std::max(limits_.atol, 0.0) + std::max(limits_.rtol, 0.0) * std::fabs(a)) ++p.beyond;
-      counts.absolute.add(error);
-      counts.relative.add(relative);
-      counts.ulp.add(ulp);
-    }
-    counts.absolute.add_zeros(zeros);
-    counts.relative.add_zeros(zeros);
-    counts.ulp.add_zeros(zeros);
   }
 
   void summarise(const std::vector<Piece>& pieces, Counts& counts, TensorComparison& out, CannRange& range) const {
@@ -224,9 +138,8 @@ class Comparer {
   }
 
   const Tensor &a_, &b_;
-  const CompareLimits& limits_;
-  const bool mapped_, floats_;
-  DType unit_type_;
+  PieceReader reader_;
+  const bool mapped_;
 };
 
 constexpr double kOutlier = 100;  // times the P99 error: the metrics do not see such an element, so it is pointed out

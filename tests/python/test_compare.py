@@ -55,6 +55,51 @@ def test_figures_are_numpys(n):
     assert row["cann"]["RMSE"] == pytest.approx(np.sqrt((error**2).mean()), rel=1e-9)
 
 
+def cann_by_numpy(a, b):
+    """The three metrics from their formulas."""
+    eps = np.finfo(np.float32).eps
+    p, q = (np.maximum((v - v.min()) / (v.max() - v.min()), eps) for v in (a, b))
+    p, q = p / p.sum(), q / q.sum()
+    return {
+        "CosineSim": (a * b).sum() / np.sqrt((a * a).sum() * (b * b).sum()),
+        "RelEuclid": np.sqrt(((a - b) ** 2).sum() / (b * b).sum()),
+        "KLDiv": (p * np.log(p / q)).sum(),
+    }
+
+
+@pytest.mark.parametrize("noise", [1e-3, 0.5, 30.0])
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+def test_metrics_and_counts_are_numpys(dtype, noise):
+    """Elements near to and far from each other, equal ones, zeros, subnormals; a limit."""
+    rng = np.random.default_rng(3)
+    n = 70_001
+    a = rng.standard_normal(n).astype(dtype)
+    b = (a * (1 + noise * rng.standard_normal(n))).astype(dtype)
+    b[1000:5000] = a[1000:5000]
+    a[7000:7100] = 0
+    b[7050:7150] = 0
+    a[9000:9100] = np.finfo(dtype).smallest_subnormal * np.arange(100)
+    row = rows(numerics.compare({"x": a}, {"x": b}, rtol=0.1, atol=0.01))["x"]
+    wide_a, wide_b = a.astype(np.float64), b.astype(np.float64)
+    error = np.abs(wide_b - wide_a)
+    beyond = np.count_nonzero(error > 0.01 + 0.1 * np.abs(wide_a))
+    assert row["reason"] == (f"{beyond} of {n} elements lie outside atol + rtol |a|" if beyond else "")
+    assert row["differing"] == np.count_nonzero(a != b)
+    ulp = error / np.spacing(np.abs(a)).astype(np.float64)
+    assert float(row["ulp"]["max"]) == ulp.max() and row["worst"]["index"] == f"[{int(ulp.argmax())}]"
+    for name, want in cann_by_numpy(wide_a, wide_b).items():
+        assert row["cann"][name] == pytest.approx(want, rel=1e-9, abs=1e-14), name
+
+
+def test_equal_tensors_have_the_metrics_of_equality():
+    a = np.random.default_rng(0).standard_normal(100_000).astype(np.float32)
+    a[5] = np.nan
+    row = rows(numerics.compare({"x": a}, {"x": a.copy()}))["x"]
+    assert row["cann"]["CosineSim"] == 1 and row["cann"]["KLDiv"] == row["cann"]["RMSE"] == 0
+    assert row["differing"] == 0 and row["passed"]
+    assert rows(numerics.compare({"x": a * 0}, {"x": a * 0}))["x"]["passed"]
+
+
 def test_the_same_report_for_any_number_of_threads(tmp_path):
     torch.manual_seed(1)
     a = torch.randn(500_000)
