@@ -1,16 +1,21 @@
-// Rows: normalisations. The mean is accumulated in fp64 and taken out in two parts (high, then what f32 could not hold of
-// it), so that a row of equal values, however large, has deviations of exactly 0.
+// Rows: normalisations. What a result consists of may cancel (n * weight against bias), so no part of it is rounded to f32 as a
+// whole: the mean (accumulated in fp64) and 1 / standard deviation are two floats each, a high one and what it could not hold.
+// A row of equal values, however large, has deviations of exactly 0.
 #include "fuselab/ops/row_math.h"
 
 namespace fuselab::ops {
 namespace {
 
-// d: deviations from the mean; r: 1 / standard deviation.
-const std::string kDeviations =
-    "m = rsum64(input) / cast_f64(N); h = narrow(m); l = narrow(m - h); d0 = input - h; c = rsum(d0) / N; "
-    "d = if(wide, d0 - c, d0 - l); v = rsum(d * d) / N; r = rsqrt(v + eps); ";
-const std::string kScaled =
-    "n = d * r; y = if(has(weight) & has(bias), fma(n, weight, bias), if(has(weight), n * weight, if(has(bias), n + bias, n))); ";
+// d: deviations from h, the mean's high part; q: the sum of the squared deviations from the mean itself, by
+// sum (x - h)^2 = sum (x - mean)^2 + N (mean - h)^2, where the last term is no larger than the rest (h is the float next to the
+// mean); s, r: 1 / standard deviation and its high part. f64 has no wider type: there the mean's error is summed and taken out.
+const std::string kMoments =
+    "m = rsum64(input) / cast_f64(N); h = narrow(m); l = m - h; d0 = input - h; c = rsum(d0) / N; d = if(wide, d0 - c, d0); "
+    "q = if(wide, rsum(d * d), max(cast_f64(rsum(d * d)) - l * l * cast_f64(N), 0)); "
+    "v = if(wide, q / N, q * (1 / cast_f64(N))); s = rsqrt(v + eps); r = narrow(s); ";
+const std::string kAffine =
+    "y = if(has(weight) & has(bias), fma(n, weight, bias), if(has(weight), n * weight, if(has(bias), n + bias, n))); ";
+const std::string kNormalised = kMoments + "n = if(wide, d * r, fma(d, r, fma(d, narrow(s - r), -(narrow(l) * r)))); " + kAffine;
 
 void normalise(DRows a, std::span<double> out, const Moments& m, double rstd) {
   for (std::size_t i = 0; i < a[0].size(); ++i) {
@@ -34,7 +39,7 @@ Row layer_norm(std::string name, const std::string& results) {
   return norm(std::move(name), "input!, weight!?1, bias!?0", ReduceDims::trailing)
       .attr("normalized_shape", AttrType::ints)
       .attr("eps", AttrType::real, 1e-5)
-      .lower(kDeviations + kScaled + results)
+      .lower(kNormalised + results)
       .fp64_row(layer_norm_meaning);
 }
 Row group_norm(std::string name, const std::string& results) {
@@ -42,7 +47,7 @@ Row group_norm(std::string name, const std::string& results) {
       .attr("num_groups", AttrType::integer)
       .attr("eps", AttrType::real, 1e-5)
       .aten_name("num_groups", "group|num_groups")
-      .lower(kDeviations + kScaled + results)
+      .lower(kNormalised + results)
       .fp64_row(layer_norm_meaning);
 }
 void rms_norm_meaning(DRows a, DOut r, A t) {
@@ -97,7 +102,7 @@ void add_norms(std::vector<Op>& t) {
       .type(TypeRule::first)
       .shape(ShapeRule::same)
       .attr("eps", AttrType::real, 1e-5)
-      .lower("s = rsqrt(running_var + eps); n = (input - running_mean) * s; " + kScaled.substr(kScaled.find("y =")) + "y")
+      .lower("s = rsqrt(running_var + eps); n = (input - running_mean) * s; " + kAffine + "y")
       .lower_int("-")
       .fp64([](D a, A t) { return (a[0] - a[3]) / std::sqrt(a[4] + real(t, "eps")) * a[1] + a[2]; })
       .ulp(4)
@@ -114,9 +119,9 @@ void add_norms(std::vector<Op>& t) {
       .result("save_invstd", TypeRule::compute, ShapeRule::row)
       .result("running_mean_out", TypeRule::compute, ShapeRule::row)
       .result("running_var_out", TypeRule::compute, ShapeRule::row)
-      .lower(kDeviations + kScaled +
+      .lower(kNormalised +
              "y, narrow(m), r, running_mean * (1 - momentum) + narrow(m) * momentum, "
-             "running_var * (1 - momentum) + rsum(d * d) / (N - 1) * momentum")
+             "running_var * (1 - momentum) + narrow(q / cast_f64(N - 1)) * momentum")
       .fp64_row([](DRows a, DOut r, A t) {
         const Moments m = moments(a[0]);
         const double n = static_cast<double>(a[0].size()), momentum = real(t, "momentum");
@@ -135,7 +140,7 @@ void add_norms(std::vector<Op>& t) {
       .attr("eps", AttrType::real, 1e-5)
       .result("save_mean", TypeRule::compute, ShapeRule::row)
       .result("save_invstd", TypeRule::compute, ShapeRule::row)
-      .lower(kDeviations + kScaled + "y, narrow(m), r")
+      .lower(kNormalised + "y, narrow(m), r")
       .fp64_row(layer_norm_meaning)
       .aten("_native_batch_norm_legit.no_stats[training=true]")
       .aten_ignored("training, momentum")

@@ -125,7 +125,10 @@ class Follower {
       : names_(std::move(names)), compute_(compute), rows_(rows), n_(n) {}
 
   std::vector<RowBalls> run(const ops::Recipe& recipe) {
-    for (const ops::RecipeStatement& s : recipe.statements) names_[s.name] = eval(s.value);
+    for (const ops::RecipeStatement& s : recipe.statements) {
+      names_[s.name] = eval(s.value);
+      meanings_[s.name] = &s.value;
+    }
     std::vector<RowBalls> out;
     for (const ops::RecipeNode& r : recipe.results) out.push_back(eval(r));
     return out;
@@ -386,6 +389,7 @@ class Follower {
         if (node.word == "-") return apply(unaries().at("neg"), eval(node.args[0]));
         return complement(eval(node.args[0]));
       case K::binary: {
+        if (const RowBalls* high = high_part(node)) return lost(*high);
         RowBalls r = binary(node.word, eval(node.args[0]), eval(node.args[1]));
         const bool same = node.args[0].kind == K::name && node.args[1].kind == K::name && node.args[0].word == node.args[1].word;
         if (node.word == "*" && same) square(r);
@@ -397,6 +401,27 @@ class Follower {
         break;
     }
     fail("reference.primitive", "the text \"{}\" has no value", node.word);
+  }
+  /// `x - h` where the statement h is cast_f32(x): h. The two intervals know nothing of each other, the numbers do.
+  const RowBalls* high_part(const ops::RecipeNode& node) const {
+    const ops::RecipeNode &x = node.args[0], &h = node.args[1];
+    if (node.word != "-" || x.kind != K::name || h.kind != K::name) return nullptr;
+    const auto meaning = meanings_.find(h.word);
+    if (meaning == meanings_.end()) return nullptr;
+    const ops::RecipeNode& cast = *meaning->second;
+    if (cast.kind != K::call || cast.word != "cast_f32" || cast.args[0].kind != K::name || cast.args[0].word != x.word)
+      return nullptr;
+    return &names_.at(h.word);
+  }
+  /// What rounding to `high` left over: half an ulp at most, exact in f64.
+  RowBalls lost(const RowBalls& high) const {
+    return map(high.per_row, DType::f64, [&](std::size_t i) {
+      const Ball& b = high.at[i];
+      const double most = 0.5 * ulp_of(DType::f32, std::max(std::fabs(b.lo), std::fabs(b.hi)));
+      if (std::isnan(b.lo) || (b.lo == b.hi && std::isinf(b.lo))) return Ball{std::nan(""), std::nan(""), std::nan("")};
+      if (!std::isfinite(most)) return Ball{std::isfinite(b.v) ? 0 : std::nan(""), -kInfinity, kInfinity};
+      return Ball{0, -most, most};
+    });
   }
   RowBalls complement(RowBalls x) const {
     for (Ball& b : x.at) b = {1 - b.v, 1 - b.hi, 1 - b.lo};
@@ -445,6 +470,7 @@ class Follower {
   }
 
   std::map<std::string, RowBalls> names_;
+  std::map<std::string, const ops::RecipeNode*> meanings_;  ///< of the statements that names_ has
   DType compute_;
   std::int64_t rows_, n_;
 };

@@ -54,6 +54,7 @@ def test_training_fused_is_training_eager():
 def test_chains_against_fp64(monkeypatch):
     monkeypatch.setitem(task_b.SIZES, "small", 3)
     monkeypatch.setattr(task_b, "CHAINS", {c: task_b.CHAINS[c] for c in ("mul, add, gelu, mul", "softmax")})
+    monkeypatch.setattr(task_b, "AFTER_PRODUCT", {})
     report = frame.Report("B", "", "")
     task_b.run("small", report, frame.Progress(True))
     rows = {tuple(r[:2]): dict(zip(report.tables[0].columns, r)) for r in report.tables[0].rows}
@@ -64,6 +65,17 @@ def test_chains_against_fp64(monkeypatch):
         if dtype != "f32":
             assert row["max fused"] <= 0.51  # computed in f32 and rounded once
     assert rows["mul, add, gelu, mul", "f16"]["P99 eager"] > 2  # eager rounds after each operator
+
+
+def test_after_a_shared_product_only_what_is_fused_counts():
+    x, m, r, w, b = task_b.inputs("matmul, add, layer_norm", torch.bfloat16, 5)
+    product, *rest = task_b.inputs("add, layer_norm after the matmul", torch.bfloat16, 5)
+    assert torch.equal(product, x @ m) and all(map(torch.equal, rest, (r, w, b)))
+    one = task_b._study("add, layer_norm after the matmul", "bf16", 2, frame.Progress(True))
+    assert one["fused"].percentile(0.99) <= 0.51 and one["fused scaled"] <= 0.51  # no error of the product in it
+    assert one["eager"].percentile(0.99) > 2  # eager rounds the sum to bf16
+    scores = task_b.inputs("softmax after qk", torch.float32, 5)
+    assert len(scores) == 1 and scores[0].shape == (4, 64, 64)
 
 
 def test_the_reference_of_gelu_does_not_cancel():
