@@ -36,7 +36,7 @@ void CompileOptions::add_to(CLI::App& command) {
   command.add_option("--precision", precision, "block (default) or eager: round after every operator")
       ->check(CLI::IsMember({"block", "eager"}))
       ->group("Compiling");
-  command.add_option("--skip-pass", skip_passes, "kernel passes to leave out")->group("Compiling");
+  command.add_option("--skip-pass", skip_passes, "a graph pass or the kernel pass `simplify` to leave out")->group("Compiling");
   command.add_option("--opt-level", opt_level, "0: no simplification")->check(CLI::Range(0, 1))->group("Compiling");
   command.add_option("--threads", threads, "threads of a call; default: the pool's")
       ->check(CLI::Range(1, 4096))
@@ -56,6 +56,7 @@ runtime::Options CompileOptions::runtime_options() const {
   runtime::Options options;
   options.fuse = flags_now.fuse;
   options.codegen.keep_dtype = flags_now.keep_dtype;
+  codegen::check_skip_passes(skip_passes);
   options.codegen.skip_passes = skip_passes;
   options.codegen.opt_level = opt_level;
   const bool emulate = env_or_empty("TORCHINDUCTOR_EMULATE_PRECISION_CASTS") == "1";

@@ -8,6 +8,9 @@
 #include "cli/common.h"
 #include "fuselab/core/error.h"
 #include "fuselab/graph/dot.h"
+#include "fuselab/graph/reshape_copies.h"
+#include "fuselab/graph/simplify.h"
+#include "fuselab/graph/text.h"
 
 namespace fuselab::cli {
 namespace {
@@ -122,9 +125,17 @@ double median(std::vector<double> values) {
   return values.size() % 2 ? values[half] : (values[half - 1] + values[half]) / 2;
 }
 
+/// "graph passes: cse, neutral" of those that changed the graph, in their order.
+std::string took_effect(const std::vector<PassDump>& dumps) {
+  std::string names;
+  for (const PassDump& d : dumps) names += (names.empty() ? "" : ", ") + d.pass;
+  return "graph passes: " + (names.empty() ? "none changed the graph" : names) + "\n";
+}
+
 void explain(const Args& args) {
   Graph g = load_graph(args.file);
-  const runtime::Options options = args.compile.runtime_options();
+  runtime::Options options = args.compile.runtime_options();
+  options.dumps = options.dumps || args.passes;
   if (!args.timing && !args.passes) {
     // Without compiling: still the plan that a run would use, so the kernel rooms are asked what they can do.
     fuse::Options fuse_options = options.fuse;
@@ -137,12 +148,15 @@ void explain(const Args& args) {
       }
       return "";
     };
+    std::vector<PassDump> dumps;
+    g = copy_before_reshape(simplify(g, {options.codegen.opt_level, options.codegen.skip_passes}, &dumps));
     const fuse::Plan plan = fuse::fuse(g, fuse_options);
     const Blocks blocks = blocks_of(g, plan);
     if (!args.svg.empty()) write_file(args.svg, to_svg(g, blocks));
     if (!args.dot.empty()) write_file(args.dot, to_dot(g, blocks));
     if (!args.json) {
       print_steps(g, plan);
+      std::cout << "\n" << took_effect(dumps);
       return;
     }
     nlohmann::ordered_json reasons = nlohmann::ordered_json::array();
@@ -150,7 +164,9 @@ void explain(const Args& args) {
       reasons.push_back(
           {{"node", g.values[n.results[0]].name}, {"op", n.op ? n.op->name : n.target}, {"reason", plan.reasons[n.id]}});
     }
-    print_json({{"graph", g.name}, {"steps", steps_json(g, plan)}, {"nodes", reasons}});
+    nlohmann::ordered_json passes = nlohmann::ordered_json::array();
+    for (const PassDump& d : dumps) passes.push_back(d.pass);
+    print_json({{"graph", g.name}, {"steps", steps_json(g, plan)}, {"nodes", reasons}, {"graph_passes", passes}});
     return;
   }
   const runtime::CompiledGraph compiled(std::move(g), options);
@@ -173,6 +189,9 @@ void explain(const Args& args) {
     }
     kernels.push_back(row);
   }
+  nlohmann::ordered_json graph_passes = nlohmann::ordered_json::array();
+  if (args.passes)
+    for (const PassDump& d : compiled.graph_dumps()) graph_passes.push_back({{"pass", d.pass}, {"graph", print_graph(d.graph)}});
   const double share = per_kernel.empty() ? 0 : (t.fuse + t.codegen) / static_cast<double>(per_kernel.size());
   const double median_ms = median(per_kernel) + share;
   if (args.json) {
@@ -181,9 +200,13 @@ void explain(const Args& args) {
          {"steps", steps_json(compiled.graph(), compiled.plan())},
          {"timing_ms", {{"fuse", t.fuse}, {"codegen", t.codegen}, {"compile", t.compile}, {"load", t.load}, {"total", t.total}}},
          {"median_per_kernel_ms", median_ms},
+         {"graph_passes", graph_passes},
          {"kernels", kernels}});
     return;
   }
+  if (args.passes) std::cout << took_effect(compiled.graph_dumps());
+  for (const auto& row : graph_passes)
+    std::cout << "--- after " << row["pass"].get<std::string>() << "\n" << row["graph"].get<std::string>();
   for (const auto& row : kernels) {
     if (args.timing) {
       std::cout << fmt::format("{:<72} compile {:>8.2f} ms  load {:>6.2f} ms{}\n", row["name"].get<std::string>(),

@@ -1,8 +1,12 @@
 #include "fuselab/codegen/codegen.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "fuselab/codegen/cpp/emit.h"
+#include "fuselab/core/error.h"
+#include "fuselab/graph/simplify.h"
 #include "fuselab/kernel/improve_precision.h"
 #include "fuselab/kernel/lower.h"
 #include "fuselab/kernel/one_value.h"
@@ -43,6 +47,14 @@ class Pipeline {
 };
 
 }  // namespace
+
+void check_skip_passes(const std::vector<std::string>& names) {
+  std::vector<std::string> known = simplify_pass_names();
+  known.emplace_back("simplify");
+  for (const std::string& n : names)
+    if (std::find(known.begin(), known.end(), n) == known.end())
+      fail("options.bad_value", "there is no pass '{}' to skip; there are {}", n, fmt::join(known, ", "));
+}
 
 Generated generate(const Graph& fragment, const std::string& kernel_name, const Options& options) {
   kernel::PrecisionOptions precision;

@@ -25,6 +25,10 @@ struct Generated {
   std::vector<kernel::Bound> bounds;                       ///< edited IR: must hold for the sizes of each call
 };
 
+/// Throws Error("options.bad_value") for a name that is no pass one can skip, listing those that are: the graph passes and the
+/// kernel pass `simplify`. improve_precision and one_value are the contract.
+void check_skip_passes(const std::vector<std::string>& names);
+
 /// fragment graph -> lower -> improve_precision -> one_value -> simplify -> schedule -> text. Deterministic.
 /// Throws Error("kernel.unsupported") naming the node when the fragment has no kernel form.
 Generated generate(const Graph& fragment, const std::string& kernel_name, const Options& options);

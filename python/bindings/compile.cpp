@@ -91,14 +91,6 @@ std::string flag_value(nb::handle v, const char* key) {
   return names.empty() && std::string_view(key) == "fuse" ? "elemwise" : names;  // elemwise is always among them
 }
 
-void check_passes(const std::vector<std::string>& names) {
-  std::vector<std::string> known = simplify_pass_names();
-  known.push_back("simplify");  // the kernel pass; the precision passes are the contract and cannot be skipped
-  for (const std::string& n : names)
-    if (std::find(known.begin(), known.end(), n) == known.end())
-      fail("options.bad_value", "option 'skip_passes': there is no pass '{}' to skip; there are {}", n, joined(known));
-}
-
 Parsed parse_options(const nb::dict& from) {
   Parsed out;
   runtime::Options& o = out.options;
@@ -117,9 +109,10 @@ Parsed parse_options(const nb::dict& from) {
       if (mode != "block" && mode != "eager") fail("options.bad_value", "option 'precision' is \"block\" or \"eager\"");
       o.codegen.precision = mode == "eager" ? codegen::Precision::eager : codegen::Precision::block;
     } else if (key == "skip_passes") {
-      check_passes(o.codegen.skip_passes = strings(v, name));
+      codegen::check_skip_passes(o.codegen.skip_passes = strings(v, name));
     } else if (key == "opt_level") {
       o.codegen.opt_level = static_cast<int>(integer(v, name, 0));
+      if (o.codegen.opt_level > 1) fail("options.bad_value", "option 'opt_level' is 0 or 1");
     } else if (key == "threads") {
       o.threads = static_cast<int>(integer(v, name, 0));
     } else if (key == "poison") {

@@ -1,4 +1,6 @@
 """The switches that bring results closer to eager's, each by what it does to kernels or bits (docs/getting-started.md)."""
+import warnings
+
 import pytest
 
 torch = pytest.importorskip("torch")
@@ -99,6 +101,110 @@ def test_partition_without_recomputation():
     plain, kept = gradients(), gradients(partition="no-recompute")
     for a, b in zip(plain, kept):
         torch.testing.assert_close(a, b)
+
+
+def refusal(**options):
+    """Code and text of the error for wrong options."""
+    torch._dynamo.reset()
+    with pytest.raises(Exception) as e:
+        torch.compile(lambda v: v.exp(), backend="fuselab", options=options)(torch.ones(3))
+    inner = e.value
+    while not isinstance(inner, fuselab.Error):
+        inner = inner.__cause__ or getattr(inner, "inner_exception", None)
+    return inner.code, str(inner)
+
+
+@pytest.mark.parametrize("option", ["skip_ops", "decompose"])
+def test_operator_names_must_exist(option):
+    code, text = refusal(**{option: ["softmaks"]})
+    assert code == "options.unknown_operator"
+    assert f"option {option}" in text and "'softmaks'" in text and "softmax" in text.split("close to it")[1]
+    for name in ("aten.exp.nosuch", "exp exp", "", "nolib::op"):
+        assert refusal(**{option: [name]})[0] == "options.unknown_operator", name
+    for value in (3, [3], {"exp": 1}, None):
+        assert refusal(**{option: value})[0] == "options.bad_value", value
+
+
+@pytest.mark.parametrize(
+    "options, text",
+    [
+        ({"skip_nodes": 5}, "a name or a list of names"),
+        ({"keep_dtype": [1]}, "a name or a list of names"),
+        ({"opt_level": 2}, "is 0 or 1"),
+        ({"opt_level": "0"}, "opt_level"),
+        ({"skip_passes": ["improve_precision"]}, "there is no pass 'improve_precision' to skip; there are"),
+        ({"debug_dir": 5}, "must be a path"),
+        ({"partition": "x"}, "min-cut, no-recompute"),
+    ],
+)
+def test_option_values_are_checked(options, text):
+    code, message = refusal(**options)
+    assert code == "options.bad_value" and text in message
+
+
+@pytest.mark.parametrize("name", ["exp", "Exp", "aten.exp", "aten.exp.default", "torch.ops.aten.exp.default", "torch.exp"])
+def test_skip_ops_takes_every_spelling(name):
+    torch._dynamo.reset()
+    before = sum(fuselab.harness_stats()["fallback_reasons"].values())
+    x = torch.randn(5)
+    torch.compile(lambda v: v.exp().abs(), backend="fuselab", options={"skip_ops": [name]})(x)
+    reasons = fuselab.harness_stats()["fallback_reasons"]
+    assert sum(reasons.values()) == before + 1 and any("aten.exp.default" in r and r.endswith("skip_ops") for r in reasons)
+
+
+def test_skip_nodes_leaves_one_node_and_says_what_is_absent():
+    torch._dynamo.reset()
+    x = torch.randn(5)
+    f = lambda v: (v.exp().abs() + 1).exp()  # noqa: E731
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert torch.equal(torch.compile(f, backend="fuselab", options={"skip_nodes": ["exp_1"]})(x), f(x))
+    torch._dynamo.reset()
+    with pytest.warns(UserWarning, match="skip_nodes: this graph has no node exp_7; there are abs_1, add, exp, exp_1"):
+        torch.compile(f, backend="fuselab", options={"skip_nodes": "exp_7"})(x)
+    # A node of the backward graph alone is not absent.
+    torch._dynamo.reset()
+    y = torch.randn(5, requires_grad=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        torch.compile(lambda v: v.tanh().sum(), backend="fuselab", options={"skip_nodes": ["tanh", "tanh_backward"]})(y).backward()
+    assert torch.allclose(y.grad, 1 - y.tanh() ** 2)
+
+
+def test_decompose_list_keeps_what_it_names():
+    def texts(**options):
+        torch._dynamo.reset()
+        known = fuselab.graphs()
+        torch.compile(lambda v: v.softmax(-1) + 1, backend="fuselab", options=options)(torch.randn(4, 8))
+        return "".join(k["graph"] for g in fuselab.graphs() if not any(g is other for other in known) for k in g.kernels)
+
+    assert "softmax(" in texts()
+    assert "softmax(" not in texts(decompose=True) and "amax(" in texts(decompose=True)
+    for name in ("softmax", "aten._softmax", "aten._softmax.default"):
+        assert "softmax(" in texts(decompose=[name]) and "amax(" not in texts(decompose=[name])
+    assert "softmax(" not in texts(decompose=["var"])
+
+
+@pytest.mark.parametrize(
+    "module",
+    [
+        torch.nn.Softmax(-1), torch.nn.LogSoftmax(-1), torch.nn.LayerNorm(16), torch.nn.RMSNorm(16), torch.nn.GroupNorm(2, 4),
+        torch.nn.BatchNorm1d(4), torch.nn.GELU(), torch.nn.GELU("tanh"), torch.nn.SiLU(), torch.nn.Mish(), torch.nn.Softplus(),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_composites_taken_apart_compute_the_same(module):
+    torch._dynamo.reset()
+    x, y = (torch.linspace(-3, 3, 128).reshape(2, 4, 16).requires_grad_() for _ in range(2))
+    known = fuselab.graphs()
+    taken_apart = torch.compile(module, backend="fuselab", options={"decompose": True})(x)
+    texts = "".join(k["graph"] for g in fuselab.graphs() if not any(g is other for other in known) for k in g.kernels)
+    assert not any(f"{name}(" in texts for name in ("softmax", "layer_norm", "rms_norm", "group_norm", "gelu", "silu", "mish", "softplus"))
+    whole = module(y)
+    assert torch.allclose(taken_apart, whole, atol=1e-5)
+    (taken_apart**2).sum().backward()
+    (whole**2).sum().backward()
+    assert torch.allclose(x.grad, y.grad, atol=1e-4)
 
 
 def test_matmul_is_left_to_the_host():

@@ -131,6 +131,23 @@ def test_explain_timing_and_passes(call):
     assert passes["kernels"][0]["passes"][0]["pass"] == "lower"
 
 
+def test_explain_shows_the_plan_of_a_run_and_the_passes_that_took_effect(call, work):
+    """P-43, P-53. Without compiling, explain once fused the graph as given, not the one that the graph passes leave."""
+    (work / "twice.graph").write_text("graph g(x: f16[8, 64], y: f16[8, 64]) {\n  a = mul(x, y)\n  b = mul(x, y)\n  c = add(a, b)\n  return c\n}\n")
+    plan = json.loads(call("explain", "twice.graph", "--json").stdout)
+    compiled = json.loads(call("explain", "twice.graph", "--passes", "--json").stdout)
+    names = [s["name"] for s in plan["steps"] if s["kind"] == "kernel"]
+    assert names == [k["name"] for k in compiled["kernels"]]
+    assert plan["graph_passes"] == ["cse"] == [p["pass"] for p in compiled["graph_passes"]]
+    assert "b: f16" not in compiled["graph_passes"][0]["graph"]
+    assert "graph passes: cse" in call("explain", "twice.graph").stdout
+    for less in (("--skip-pass", "cse"), ("--opt-level", "0")):
+        shown = call("explain", "twice.graph", "--passes", *less).stdout
+        assert "graph passes: none changed the graph" in shown and shown.count("= mul") >= 2
+    wrong = subprocess.run([PROGRAM, "explain", "twice.graph", "--skip-pass", "cze"], cwd=work, capture_output=True, text=True, check=False)
+    assert wrong.returncode in (1, 2) and "no pass 'cze' to skip; there are" in wrong.stderr and "cse" in wrong.stderr
+
+
 def test_switches_change_the_plan(call):
     def kernels(*args, env=None):
         plan = json.loads(call("explain", "ffn.graph", "--json", *args, env=env).stdout)

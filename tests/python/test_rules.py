@@ -225,6 +225,45 @@ def test_R6_one_order_for_any_number_of_threads(op, dim):
         torch.set_num_threads(before)
 
 
+# ------------------------------------------------------------------------------------------------------- R9
+
+
+def r9(a, b, c, exempt):
+    """(a*b + c)*b - a in f32, rounded after the operators in `exempt` and at the end."""
+    after = lambda name, t: t.to(a.dtype).float() if name in exempt else t  # noqa: E731
+    x, y, z = a.float(), b.float(), c.float()
+    return (after("mul", after("add", after("mul", x * y) + z) * y) - x).to(a.dtype)
+
+
+@pytest.mark.parametrize("exempt", [["mul"], ["add"], ["Mul", "ADD"], ["mul", "add", "sub"]])
+@pytest.mark.parametrize("dtype", LOW, ids=word)
+def test_R9_exempt_operators_round_after_themselves(dtype, exempt):
+    text = f"graph g(n: size, a: {word(dtype)}[n], b: {word(dtype)}[n], c: {word(dtype)}[n]) {{\n" + (
+        "m = mul(a, b)\ns = add(m, c)\nt = mul(s, b)\nr = sub(t, a)\nreturn r\n}"
+    )
+    torch.manual_seed(0)
+    for n in SIZES:
+        a, b, c = (torch.randn(n).to(dtype) for _ in range(3))
+        got = _core.compile_graph(text, {"keep_dtype": exempt})(n, a, b, c)[0]
+        assert same_bits(got, r9(a, b, c, {e.lower() for e in exempt}))
+        assert same_bits(_core.compile_graph(text, {"keep_dtype": ["all"]})(n, a, b, c)[0], (a * b + c) * b - a)
+
+
+@pytest.mark.parametrize("dtype", LOW, ids=word)
+def test_R9_a_named_composite_rounds_at_its_end_and_other_types_stay(dtype):
+    low = word(dtype)
+    text = f"graph g(n: size, a: {low}[n, 33], b: {low}[n, 33], x: f32[n, 33]) {{\n" + (
+        "s = softmax(a, dim=1)\nm = mul(s, b)\nw = mul(m, x)\nreturn m, w\n}"
+    )
+    torch.manual_seed(0)
+    a, b, x = torch.randn(17, 33).to(dtype), torch.randn(17, 33).to(dtype), torch.randn(17, 33)
+    soft = torch.softmax(a.float(), 1).to(dtype)
+    m, w = _core.compile_graph(text, {"keep_dtype": ["softmax"]})(17, a, b, x)
+    assert same_bits(m, (soft.float() * b.float()).to(dtype))
+    m, w = _core.compile_graph(text, {"keep_dtype": ["mul", "softmax"]})(17, a, b, x)
+    assert same_bits(m, soft * b) and same_bits(w, m.float() * x)  # R4; a product with f32 is f32 whatever is exempt
+
+
 # --------------------------------------------------------------------------------------------------- R7, R8
 
 

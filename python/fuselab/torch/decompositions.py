@@ -1,8 +1,8 @@
 """Which operators are taken apart before they are lowered, and how.
 
 Only what becomes table operators, and only where the parts are as accurate as the whole; everything else stays one call of
-PyTorch's own kernel, which is eager by construction. An operator with a row of its own is never taken apart (the composites
-among them unless `decompose` names what to keep).
+PyTorch's own kernel, which is eager by construction. An operator with a row of its own is never taken apart (the
+composites among them unless `decompose` says so).
 """
 import functools
 from collections.abc import Callable
@@ -12,6 +12,7 @@ import torch
 from torch._decomp import decomposition_table
 
 from . import loss, table
+from .options import names_operator
 
 aten = torch.ops.aten
 
@@ -46,18 +47,22 @@ def base_table():
     return made
 
 
+# Composites without a reduction; those with one are the rows that reduce over something else than given dimensions.
+ACTIVATIONS = {"gelu", "mish", "silu", "softplus"}
+
+
 def table_for(options):
     """The table for given options: `decompose=True` takes composites apart that have a row, a list keeps those it names."""
     decompose = options.get("decompose", False)
     if decompose is False:
         return base_table()
-    keep = {n.lower() for n in decompose} if isinstance(decompose, (list, tuple)) else set()
+    keep = decompose if isinstance(decompose, list) else []
     made = dict(base_table())
-    rows = table.table()
-    for op, fn in torch._decomp.core_aten_decompositions().items():
-        spelled = table.spelling(op)
-        names = {r.name.lower() for r in rows.get(spelled, ())} | {str(spelled).split(".")[0]}
-        if spelled in rows and not names & keep and any(r.kind == "reduce" for r in rows[spelled]):
+    rows, core = table.table(), torch._decomp.core_aten_decompositions()
+    for op, fn in decomposition_table.items():
+        found = rows.get(table.spelling(op), ()) if isinstance(op, torch._ops.OpOverload) else ()
+        composite = any(r.kind == "reduce" and (r.reduce != "dims" or op in core) or r.name in ACTIVATIONS for r in found)
+        if composite and not names_operator(keep, op, found):
             made[op] = fn
     return made
 

@@ -5,6 +5,7 @@ is handed to Dynamo: the wrapper costs more than a small kernel.
 """
 import logging
 import re
+import warnings
 from typing import Any
 
 import torch
@@ -41,6 +42,7 @@ class Job:
     def __init__(self, options, gm, example_inputs):
         self.options, self.gm, self.example_inputs = options, gm, example_inputs
         self.inference = None
+        self.nodes = set()  # names of every graph compiled here
 
     def run(self):
         wrap = lambda fn: SerializableAOTDispatchCompiler(compiled.CompiledGraph, fn)  # noqa: E731
@@ -53,12 +55,21 @@ class Job:
                 self.gm, self.example_inputs, fw_compiler=wrap(self.forward), bw_compiler=wrap(self.backward),
                 inference_compiler=wrap(self.whole), partition_fn=self.partition(),
                 decompositions=decompositions.table_for(self.options), compiler_config_extra=extra)
+        self.warn_of_absent_nodes()
         graph = self.inference
         if graph is None and len(compiled.latest) == 1:
             graph = compiled.latest[0]
         if graph is not None and getattr(graph, "direct", False):
             return graph.call
         return fn
+
+    def warn_of_absent_nodes(self):
+        """A name in skip_nodes that no graph has would do nothing, silently. A graph from the cache shows no names."""
+        absent = [name for name in self.options.get("skip_nodes", ()) if name not in self.nodes]
+        if absent and self.nodes:
+            there = sorted(self.nodes)
+            more = f" and {len(there) - 20} more" if len(there) > 20 else ""
+            warnings.warn(f"skip_nodes: this graph has no node {', '.join(absent)}; there are {', '.join(there[:20])}{more}", stacklevel=2)
 
     def partition(self):
         from torch._functorch import partitioners
@@ -88,6 +99,7 @@ class Job:
     def compile(self, gm, kind):
         with _disable_current_modes():  # fake tensors are only looked at
             loss.fuse_nll_loss(gm.graph)
+            self.nodes.update(n.name for n in gm.graph.nodes if n.op == "call_function")
             return compile_fx(gm, kind, self.options)
 
     def may_be_direct(self, gm):

@@ -12,6 +12,7 @@ import torch
 
 from . import externs, outputs, table
 from .exprs import Unsupported, number_text, size_text, symbol_name, symbols
+from .options import names_operator
 
 RESERVED = {"return", "none", "true", "false", "inf", "nan", "extern", "graph", "size", "min", "max", "mod", "floordiv"}
 
@@ -44,7 +45,7 @@ class _Lowering:
     def __init__(self, gm, name, options, skip):
         self.gm, self.name, self.options, self.skip = gm, name, options, skip
         self.rows = table.table()
-        self.skip_ops = {n.lower() for n in options.get("skip_ops", ())}
+        self.skip_ops = options.get("skip_ops", ())
         self.skip_nodes = set(options.get("skip_nodes", ()))
         self.names, self.used = {}, set(RESERVED)
         self.body, self.specs, self.lines = [], [], {}
@@ -224,9 +225,7 @@ class _Lowering:
             return self.skip[node.name]
         if node.name in self.skip_nodes:
             return "skip_nodes"
-        name = str(node.target).lower()
-        rows = self.rows.get(table.spelling(node.target), ())
-        if self.skip_ops & ({name, name.removeprefix("aten.")} | {r.name.lower() for r in rows}):
+        if self.skip_ops and names_operator(self.skip_ops, node.target, self.rows.get(table.spelling(node.target), ())):
             return "skip_ops"
         return None
 

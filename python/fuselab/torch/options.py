@@ -1,4 +1,5 @@
 """`torch.compile(..., options={...})`: what exists, and the error that lists it."""
+import difflib
 import os
 
 KNOWN = {
@@ -9,7 +10,7 @@ KNOWN = {
     "keep_dtype": "operators left unpromoted (R9)",
     "opt_level": "0: no simplification", "skip_passes": "passes turned off, by name",
     "skip_ops": "operators left to PyTorch, by table or ATen name", "skip_nodes": "graph nodes left to PyTorch, by name",
-    "decompose": "False, or the list of composite operators that stay whole",
+    "decompose": "True: composite operators are taken apart; a list: all but these (default: False)",
     "partition": "min-cut or no-recompute", "debug_dir": "where the debug folder goes",
     "check_kernels": "True: each kernel's first call is checked against eager and float64 on the model's data; stop: a failure raises",
     "capture_inputs": "save the inputs of the first N calls of each kernel in its debug folder",
@@ -38,11 +39,62 @@ def parse(options):
     _one_of(Error, options, "precision", ("block", "eager"))
     _one_of(Error, options, "partition", ("min-cut", "no-recompute"))
     for name in ("skip_ops", "skip_nodes", "skip_passes", "keep_dtype"):
-        if isinstance(options.get(name), str):
-            options[name] = [options[name]]
+        if name in options:
+            options[name] = _names(Error, name, options[name])
+    if not isinstance(options.get("decompose", False), bool):
+        options["decompose"] = _names(Error, "decompose", options["decompose"])
+        _operators(Error, "decompose", options["decompose"])
+    _operators(Error, "skip_ops", options.get("skip_ops", ()))
+    if not isinstance(options.get("debug_dir", ""), (str, os.PathLike)):
+        raise Error("options.bad_value", f"option debug_dir is {options['debug_dir']!r}; it must be a path")
+    if "debug_dir" in options:
+        options["debug_dir"] = os.fspath(options["debug_dir"])
     if options.get("precision") == "eager":
         options.setdefault("decompose", False)  # R10
     return options
+
+
+def _names(error, option, value):
+    if isinstance(value, str):
+        return [value]
+    if isinstance(value, (list, tuple, set, frozenset)) and all(isinstance(n, str) for n in value):
+        return sorted(value) if isinstance(value, (set, frozenset)) else list(value)
+    raise error("options.bad_value", f"option {option} is {value!r}; it must be a name or a list of names")
+
+
+def packet_name(name):
+    """`tanh` of tanh, aten.tanh, aten.tanh.default, torch.ops.aten.tanh.default: how operators are named in options."""
+    return _short(name).split(".")[0]
+
+
+def _short(name):
+    return name.lower().removeprefix("torch.ops.").removeprefix("torch.").removeprefix("aten.")
+
+
+def names_operator(wanted, target, rows):
+    """Is `target` (its table rows: `rows`) one of these operators? A name without an overload means all of them."""
+    full = _short(str(target))
+    return bool({_short(n) for n in wanted} & ({full, full.split(".")[0]} | {r.name.lower() for r in rows}))
+
+
+def _operators(error, option, names):
+    """Every name is an operator's: of the table, or of PyTorch."""
+    import torch
+
+    from . import table
+
+    rows = {row.name.lower() for found in table.table().values() for row in found}
+    for name in names:
+        short = _short(name)
+        space, _, rest = short.rpartition("::")  # a library of its own: mylib::op
+        packet = getattr(getattr(torch.ops, space or "aten"), rest.split(".")[0], None) if rest.split(".")[0].isidentifier() else None
+        overload = rest.partition(".")[2]
+        known = packet is not None and (not overload or overload in (o.lower() for o in packet.overloads()))
+        if short in rows or known:
+            continue
+        close = difflib.get_close_matches(packet_name(name), rows, 3)
+        hint = f"; close to it: {', '.join(close)}" if close else ""
+        raise error("options.unknown_operator", f"option {option}: there is no operator '{name}' in the op table or in PyTorch{hint}")
 
 
 def _one_of(error, options, name, values):

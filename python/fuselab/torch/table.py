@@ -24,6 +24,7 @@ class Row:
     def __init__(self, data):
         self.name, self.kind, self.results = data["name"], data["kind"], data.get("results", 1)
         self.args, self.attrs = data.get("args", []), data.get("attrs", [])
+        self.reduce = data.get("reduce", "none")
         self.type_rules = [data.get("type"), *(r["type"] for r in data.get("more", []))]
         self.aten, self.aten_result = data.get("aten", []), data.get("aten_result", -1)
         names = data.get("aten_names", {})
