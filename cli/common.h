@@ -66,6 +66,7 @@ void add_repro(CLI::App& app);
 void add_compare(CLI::App& app);
 void add_profile(CLI::App& app);
 void add_prove(CLI::App& app);
+void add_db(CLI::App& app);
 
 /// Set by a command that ran through but whose verdict is negative.
 void set_exit(int code);

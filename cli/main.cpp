@@ -43,6 +43,7 @@ int run_program(std::vector<std::string> args) {
   add_compare(app);
   add_profile(app);
   add_prove(app);
+  add_db(app);
   bool json = false;
   for (std::string& arg : args) {
     if (arg == "--no-fuse") arg = "--no-fuse-at-all";  // `--no-fuse` alone and `--no-fuse=CLASSES` are two things
