@@ -10,7 +10,7 @@ midpoints of two f32. The texts compiled for AVX-512 and AVX2 see every input, b
 library), eager every input. State is kept after every piece, so a run that was stopped goes on where it was; a function whose text
 changed starts anew. Exit status 1 if special values or bits differ, or an error is above eager's.
 rates: million results per second of one thread, in cache and from memory; the best of several interleaved rounds of process CPU time.
-table: both as the Markdown table of docs/vector-math.md.
+table: both as the Markdown tables of docs/vector-math.md.
 
 It needs a built tree (make build), clang++-19, libsleef-dev and libmpfr-dev, and compiles its parts into build/vecmath.
 """
@@ -87,33 +87,41 @@ def call(*words):
     return done.stdout
 
 
-class Parts:
-    """The compiled judge and the texts' loops on each instruction set this processor has."""
+def newer(file, *sources):
+    return file.exists() and all(file.stat().st_mtime > s.stat().st_mtime for s in sources)
 
-    def __init__(self):
+
+class Parts:
+    """The compiled judge and the loops of these functions' texts on each instruction set this processor has."""
+
+    def __init__(self, names):
         BUILD.mkdir(parents=True, exist_ok=True)
         lib = ROOT / "python" / "fuselab"
-        dump, texts, judge = BUILD / "dump", BUILD / "texts.cpp", BUILD / "libjudge.so"
-        call("g++", "-std=c++20", "-O1", "-I.", "tests/exhaustive/vecmath_dump.cpp", f"-L{lib}", "-lfuselab", "-lfmt", f"-Wl,-rpath,{lib}",
-             "-Wl,--unresolved-symbols=ignore-in-shared-libs",
-             "-o", dump)
-        text = call(dump)
-        self.hashes = {}
-        if not texts.exists() or texts.read_text() != text:
-            for old in BUILD.glob("libtexts_*"):
-                old.unlink()
-            texts.write_text(text)
-        for name in EAGER:
-            self.hashes[name] = hashlib.sha256(call(dump, name).encode()).hexdigest()[:16]
+        dump, judge = BUILD / "dump", BUILD / "libjudge.so"
+        if not newer(dump, lib / "libfuselab.so", ROOT / "tests/exhaustive/vecmath_dump.cpp"):
+            call("g++", "-std=c++20", "-O1", "-I.", "tests/exhaustive/vecmath_dump.cpp", f"-L{lib}", "-lfuselab", "-lfmt", f"-Wl,-rpath,{lib}",
+                 "-Wl,--unresolved-symbols=ignore-in-shared-libs", "-o", dump)
+        texts = {name: call(dump, name) for name in names}
+        self.hashes = {name: hashlib.sha256(text.encode()).hexdigest()[:16] for name, text in texts.items()}
+        together = call(dump, *names)
+        folder = BUILD / hashlib.sha256(together.encode()).hexdigest()[:16]
+        folder.mkdir(exist_ok=True)
+        (folder / "texts.cpp").write_text(together)
         self.sets = {}
         for isa, march in SETS.items():
-            so = BUILD / f"libtexts_{isa}.so"
+            so = folder / f"lib{isa}.so"
             if not so.exists():
-                call("clang++-19", "-w", "-O2", "-fPIC", "-shared", "-ffp-contract=off", f"-march={march}", texts, "-lm", "-o", so)
+                made = so.with_suffix(f".{os.getpid()}")
+                call("clang++-19", "-w", "-O2", "-fPIC", "-shared", "-ffp-contract=off", f"-march={march}", folder / "texts.cpp", "-lm", "-o", made)
+                made.replace(so)
             if isa != "avx512" or has_avx512():
                 self.sets[isa] = ctypes.CDLL(str(so))
-        call("clang++-19", "-std=c++20", "-O3", "-march=native", "-ffp-contract=off", "-fPIC", "-shared", "-I.", "bench/vecmath/judge.cpp",
-             "-lsleef", "-lmpfr", "-lgmp", "-o", judge)
+        sources = [ROOT / "bench/vecmath/judge.cpp", ROOT / "bench/vecmath/sleef.h", ROOT / "tests/exhaustive/vecmath_reference.h"]
+        if not newer(judge, *sources):
+            made = judge.with_suffix(f".{os.getpid()}")
+            call("clang++-19", "-std=c++20", "-O3", "-march=native", "-ffp-contract=off", "-fPIC", "-shared", "-I.", sources[0], "-lsleef",
+                 "-lmpfr", "-lgmp", "-o", made)
+            made.replace(judge)
         self.judge = ctypes.CDLL(str(judge))
         self.judge.judge_differ.restype = ctypes.c_uint64
         self.judge.judge_sleef.restype = ctypes.c_bool
@@ -273,17 +281,23 @@ def figure(value):
 
 
 def table(state, rated):
-    lines = ["| function | inputs | max | max, eager | mean | mean, eager | misrounded | misrounded, eager | cache | eager | SLEEF | memory | "
-             "eager | SLEEF |", "|---" * 14 + "|"]
+    """Errors and rates as two Markdown tables."""
+    lines = ["| function | inputs | max | max, eager | mean | mean, eager | misrounded | misrounded, eager | special | special, eager |",
+             "|---" * 10 + "|"]
     for name in EAGER:
-        if name not in state:
-            continue
-        both = [Tally.of(state[name][w]["tally"]) for w in ("ours", "eager")]
-        row = [name, "all" if both[0].inputs == 2**32 else str(both[0].inputs), *(figure(t.max) for t in both)]
-        row += [f"{t.mean:.5f}" if t.mean < 100 else f"{t.mean:.3g}" for t in both] + [f"{t.misrounded / t.inputs:.3%}" for t in both]
-        for place in ("cache", "memory"):
-            row += [f"{rated[name][place][who]:.0f}" if who in rated.get(name, {}).get(place, {}) else "" for who in ("ours", "eager", "sleef")]
-        lines.append("| " + " | ".join(row) + " |")
+        if name in state:
+            both = [Tally.of(state[name][w]["tally"]) for w in ("ours", "eager")]
+            row = [name, "all" if both[0].inputs == 2**32 else str(both[0].inputs), *(figure(t.max) for t in both)]
+            row += [f"{t.mean:.5f}" if t.mean < 100 else f"{t.mean:.3g}" for t in both]
+            row += [f"{t.misrounded / t.inputs:.3%}" for t in both] + [str(t.special) for t in both]
+            lines.append("| " + " | ".join(row) + " |")
+    lines += ["", "| function | cache | eager | SLEEF | ratio, eager | ratio, SLEEF | memory | eager | SLEEF | ratio, eager |", "|---" * 10 + "|"]
+    for name, r in rated.items():
+        cache, memory = r["cache"], r["memory"]
+        shown = [f"{cache[w]:.0f}" if w in cache else "" for w in ("ours", "eager", "sleef")]
+        shown += [f"{cache['ours'] / cache[w]:.2f}" if w in cache else "" for w in ("eager", "sleef")]
+        shown += [f"{memory[w]:.0f}" if w in memory else "" for w in ("ours", "eager", "sleef")]
+        lines.append("| " + " | ".join([name, *shown, f"{memory['ours'] / memory['eager']:.2f}"]) + " |")
     return "\n".join(lines)
 
 
@@ -304,8 +318,8 @@ def main():
         saved = args.state.with_name("rates.json")
         print(table(json.loads(args.state.read_text()), json.loads(saved.read_text()) if saved.exists() else {}))
         return 0
-    parts = Parts()
     names = args.names or list(EAGER)
+    parts = Parts(names)
     if args.what == "prove":
         return prove(parts, names, args.stride, args.pairs, args.state, args.jobs)
     result = rates(parts, names, args.rounds)

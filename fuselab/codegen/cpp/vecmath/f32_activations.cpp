@@ -23,9 +23,9 @@ FL_INLINE f32x16 fl_logistic_f32(f32x16 x, f32x16 xl, f32x16 a) {
   f32x16 t = fl_fma(r * r, p, r);
   f32x16 u = fl_float(0x3f800000 - (fl_bits(shifted) << 23));
   f32x16 y = a * u / ((1.0f + u) + t);
-  // Below -16.5 the 1 + u loses u; beyond 80 u overflows.
-  if (fl_any(!(fl_abs(x - 31.75f) <= 48.25f))) {
-    i32x16 low = x < -16.5f & x > -150.0f;
+  // Below -23.5 ln2 = -16.29 the 1 + u loses u; beyond 80 u overflows.
+  if (fl_any(!(fl_abs(x - 31.875f) <= 48.125f))) {
+    i32x16 low = x < -16.25f & x > -150.0f;
     i32x16 k = low ? 0x4b400000 - fl_bits(shifted) : 0;
     f64x16 w = fl_float((__builtin_convertvector(k, i64x16) + 1023) << 52);
     f32x16 tail = fl_to_f32(fl_to_f64(a) * w / (1.0 + w + fl_to_f64(t)));
