@@ -51,6 +51,35 @@ def test_training_fused_is_training_eager():
     assert eager["loss"][0][1] == pytest.approx(np.log(len(characters)), rel=0.1)  # nothing learnt yet: all symbols alike
 
 
+def test_trainings_run_in_processes_of_their_own(monkeypatch):
+    size = task_e.Size(layers=1, width=32, steps=2, every=1, eager=2, fused=1, batch=2)
+    monkeypatch.setitem(task_e.SIZES, "small", size)
+    asked = []
+
+    def process(which, fused, seed):
+        asked.append((which, fused, seed))
+        return curves([0.001])[f"{'fused' if fused else 'eager'} {seed}"]
+
+    monkeypatch.setattr(task_e, "_process", process)
+    report = frame.Report("E", "", "")
+    task_e.run("small", report, frame.Progress(True))
+    assert sorted(asked) == [("small", False, 0), ("small", False, 1), ("small", True, 0)] and report.holds
+
+
+def test_a_training_process_prints_its_curves(monkeypatch, capsys):
+    size = task_e.Size(layers=1, width=32, steps=1, every=1, eager=1, fused=1, batch=2)
+    monkeypatch.setitem(task_e.SIZES, "small", size)
+    threads = torch.get_num_threads()
+    try:
+        task_e.main("small", "0", "3")
+    finally:
+        torch.set_num_threads(threads)
+    made = json.loads(capsys.readouterr().out)
+    characters, data, held = task_e.texts()
+    expected = task_e.train(size, len(characters), data, held, 3, False, frame.Progress(True))
+    assert {k: [tuple(p) for p in v] for k, v in made.items()} == {k: [pytest.approx(p, rel=1e-5) for p in v] for k, v in expected.items()}
+
+
 def test_chains_against_fp64(monkeypatch):
     monkeypatch.setitem(task_b.SIZES, "small", 3)
     monkeypatch.setattr(task_b, "CHAINS", {c: task_b.CHAINS[c] for c in ("mul, add, gelu, mul", "softmax")})
@@ -128,6 +157,35 @@ def test_tables_and_plots():
     assert "| a\\|b | 0.3333 |" in report.markdown() and "FAILS: one (by 2)" in report.markdown()
     for svg in (plot.lines("t<", "x", "y", {"a": [(0, 1), (1, float("nan")), (2, 3)], "b": []}), plot.bars("t", "y", ["g"], {"a": [0.0]}, log=True)):
         assert xml.etree.ElementTree.fromstring(svg).tag.endswith("svg")
+
+
+def test_pages_keep_what_earlier_runs_left(tmp_path, capsys, monkeypatch):
+    from fuselab.prove import task_c1, task_d
+
+    def run(size, report, progress):
+        report.about = "so much"
+        report.table("t", "a table", ["name", "value"], [["a", 1.5], ["b", 2]])
+        report.plots.append(plot.Plot(f"{report.task}_p", "a plot", plot.bars("t", "y", ["g"], {"a": [1.0]})))
+        report.claim("one is one", report.task == "D", "it is not")
+        report.notes.append("a note")
+
+    monkeypatch.setattr(task_c1, "run", run)
+    monkeypatch.setattr(task_d, "run", run)
+    where = ["--small", "--quiet", "--json", "--out", str(tmp_path)]
+    assert main(["C1", *where]) == 1
+    alone = json.loads(capsys.readouterr().out)["tasks"]
+    assert main(["D", *where]) == 0
+    assert [t["task"] for t in json.loads(capsys.readouterr().out)["tasks"]] == ["D"]
+    assert main(["D", "--add", *where]) == 1  # C1 is part of it again, and fails
+    both = json.loads(capsys.readouterr().out)["tasks"]
+    assert [t["task"] for t in both] == ["C1", "D"] and both[0] == alone[0]
+    page = (tmp_path / "index.html").read_text()
+    assert page.count("<svg") == 2 and page.count("one is one") == 2 and (tmp_path / "report.md").read_text().count("a note") == 2
+    kept = json.loads((tmp_path / "C1.json").read_text())
+    for broken in (json.dumps(kept | {"run": kept["run"] | {"fuselab": "0.0"}}), "[]", "{", json.dumps(kept | {"plots": {"gone": ""}})):
+        (tmp_path / "C1.json").write_text(broken)  # of another version, or none of ours: not taken
+        assert main(["D", "--add", *where]) == 0
+        assert [t["task"] for t in json.loads(capsys.readouterr().out)["tasks"]] == ["D"]
 
 
 def test_tasks_are_named():

@@ -19,7 +19,7 @@ def parser():
     p = argparse.ArgumentParser(
         prog="fuselab prove", description="Runs the studies of the precision report and writes their tables and plots into a folder.",
         epilog="Exit codes: 0 every claim holds, 1 one does not or a task could not be run, 2 the call was wrong.\n"
-               "Examples:\n  fuselab prove\n  fuselab prove A C --small\n  fuselab prove B --out report --json",
+               "Examples:\n  fuselab prove\n  fuselab prove A C --small\n  fuselab prove B --out report --json\n  fuselab prove F --out report --add",
         formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("tasks", nargs="*", metavar="TASK", help=f"{', '.join(TASKS)}; C is C1, C2 and C3; none: all")
     size = p.add_mutually_exclusive_group()
@@ -27,6 +27,7 @@ def parser():
     size.add_argument("--full", dest="size", action="store_const", const="full", help="the sizes of the plan: hours")
     p.set_defaults(size="default")
     p.add_argument("--out", default="fuselab_prove", metavar="DIR", help="folder of tables, plots and index.html (default: %(default)s)")
+    p.add_argument("--add", action="store_true", help="keep in the pages of DIR the tasks of earlier runs of this size, version and processor")
     p.add_argument("--json", action="store_true", help="print the results as JSON")
     p.add_argument("--quiet", action="store_true", help="no progress on stderr")
     return p
@@ -98,12 +99,19 @@ def main(argv=None):
     facts = about(args.size)
     torch.manual_seed(0)
     reports: list = []
+    earlier = {t: frame.read_task(args.out, t, facts) for t in TASKS if args.add and t not in tasks}
+
+    def all_reports():
+        known = {**earlier, **{r.task: r for r in reports}}
+        return [known[t] for t in TASKS if known.get(t)]
+
     try:
-        frame.write(args.out, "index.html", page.page(reports, facts))   # a folder that cannot be written shows now, not after an hour
+        frame.write(args.out, "index.html", page.page(all_reports(), facts))   # a folder that cannot be written shows now, not after an hour
         for task in tasks:
             reports.append(run_task(task, args.size, progress))
-            frame.write_task(args.out, reports[-1])
-            frame.write(args.out, "index.html", page.page(reports, facts))
+            frame.write_task(args.out, reports[-1], facts)
+            frame.write(args.out, "index.html", page.page(all_reports(), facts))
+        reports = all_reports()
         text = "# Precision report\n\n" + "\n".join(f"- {k}: {v}" for k, v in facts) + "\n\n" + "\n".join(r.markdown() for r in reports)
         frame.write(args.out, "report.md", text)
         document = {"about": dict(facts), "holds": all(r.holds for r in reports), "tasks": [r.data() for r in reports]}

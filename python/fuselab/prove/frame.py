@@ -9,6 +9,8 @@ import os
 import sys
 import time
 
+from . import plot
+
 SIZES = ("small", "default", "full")
 
 
@@ -77,7 +79,8 @@ class Report:
     def data(self):
         return {"task": self.task, "title": self.title, "about": self.about, "holds": self.holds, "seconds": round(self.seconds, 2),
                 "claims": [dataclasses.asdict(c) for c in self.claims], "notes": self.notes,
-                "tables": {t.name: [dict(zip(t.columns, map(plain, row), strict=True)) for row in t.rows] for t in self.tables}}
+                "tables": {t.name: [dict(zip(t.columns, map(plain, row), strict=True)) for row in t.rows] for t in self.tables},
+                "titles": {t.name: t.title for t in self.tables}, "plots": {p.name: p.title for p in self.plots}}
 
 
 def plain(value):
@@ -150,10 +153,30 @@ def write(folder, name, text):
     os.replace(aside, path)
 
 
-def write_task(folder, report):
+def write_task(folder, report, facts):
+    """`facts`: (name, value) pairs of the run, by which `read_task` knows results that belong together."""
     for table in report.tables:
         write(folder, f"{table.name}.csv", table.csv())
-    for plot in report.plots:
-        write(folder, f"{plot.name}.svg", plot.svg)
+    for drawn in report.plots:
+        write(folder, f"{drawn.name}.svg", drawn.svg)
     write(folder, f"{report.task}.md", report.markdown())
-    write(folder, f"{report.task}.json", json.dumps(report.data(), indent=1) + "\n")
+    write(folder, f"{report.task}.json", json.dumps(report.data() | {"run": dict(facts)}, indent=1) + "\n")
+
+
+def read_task(folder, task, facts):
+    """The report that an earlier run with the same facts (but for the date) left in the folder, or None."""
+    try:
+        with open(os.path.join(folder, f"{task}.json"), encoding="utf-8") as file:
+            data = json.load(file)
+        if {**data["run"], "date": ""} != {**dict(facts), "date": ""}:
+            return None
+        report = Report(task, data["title"], data["about"], notes=data["notes"], seconds=data["seconds"])
+        report.claims = [Claim(**c) for c in data["claims"]]
+        report.tables = [Table(name, data["titles"][name], list(rows[0]) if rows else [], [list(r.values()) for r in rows])
+                         for name, rows in data["tables"].items()]
+        for name, title in data["plots"].items():
+            with open(os.path.join(folder, f"{name}.svg"), encoding="utf-8") as file:
+                report.plots.append(plot.Plot(name, title, file.read()))
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return None
+    return report

@@ -1,10 +1,15 @@
 """E: training a GPT-2-shaped language model, eager against fused, over several seeds."""
+import concurrent.futures
 import dataclasses
+import json
 import math
+import os
+import subprocess
+import sys
 
 import torch
 
-from . import plot
+from . import frame, plot
 from .language_model import Characters, Model, batch, text
 
 TITLE = "training curves, eager against fused"
@@ -21,7 +26,7 @@ class Size:
     batch: int
 
 
-SIZES = {"small": Size(2, 64, 30, 5, 2, 1, 8), "default": Size(4, 128, 1000, 50, 3, 3, 8), "full": Size(4, 256, 5000, 50, 5, 5, 16)}
+SIZES = {"small": Size(2, 64, 200, 50, 3, 1, 8), "default": Size(4, 128, 1000, 50, 3, 3, 8), "full": Size(4, 256, 5000, 50, 5, 5, 16)}
 CURVES = ("loss", "gradient norm", "perplexity")
 
 
@@ -50,20 +55,38 @@ def train(size, symbols, data, held, seed, fused, progress):
     return curves
 
 
-def run(size, report, progress):
-    s = SIZES[size]
+def texts():
+    """(characters, text to train on, text held back), the same in every process."""
     words = text(4000, 0)
     characters = Characters(words)
-    data, held = characters.encode(words), characters.encode(text(600, 1))
+    return characters, characters.encode(words), characters.encode(text(600, 1))
+
+
+def run(size, report, progress):
+    s = SIZES[size]
+    characters, data, _ = texts()
     report.about = (f"{s.layers} layers, width {s.width}, 4 heads, context 64, f32, AdamW, {s.steps} steps of {s.batch} pieces of a text made here "
-                    f"({len(data)} characters, {len(characters)} symbols). {s.eager} seeds eager, {s.fused} fused; a seed fixes weights and order.")
-    curves = {}
-    for fused, seeds in ((False, s.eager), (True, s.fused)):
-        for seed in range(seeds):
-            name = f"{'fused' if fused else 'eager'} {seed}"
-            progress.line(name)
-            curves[name] = train(s, len(characters), data, held, seed, fused, progress)
+                    f"({len(data)} characters, {len(characters)} symbols). {s.eager} seeds eager, {s.fused} fused; a seed fixes weights and order. "
+                    "Each training is a process with one thread.")
+    runs = [(fused, seed) for fused, seeds in ((True, s.fused), (False, s.eager)) for seed in range(seeds)]
+    curves, done = {}, 0
+    with concurrent.futures.ThreadPoolExecutor(frame.cores()) as pool:
+        waiting = {pool.submit(_process, size, fused, seed): f"{'fused' if fused else 'eager'} {seed}" for fused, seed in runs}
+        progress.line(f"{len(waiting)} trainings, {frame.cores()} at a time")
+        for future in concurrent.futures.as_completed(waiting):
+            curves[waiting[future]] = future.result()
+            done += 1
+            progress.line(f"{waiting[future]} is done ({done} of {len(waiting)})")
     judge(curves, s.eager, s.fused, report)
+
+
+def _process(size, fused, seed):
+    """The curves of one training, made in a process of its own: models this small gain nothing from a second thread."""
+    done = subprocess.run([sys.executable, "-m", "fuselab.prove.task_e", size, str(int(fused)), str(seed)], capture_output=True, text=True,
+                          check=False, env=os.environ | {"OMP_NUM_THREADS": "1"})
+    if done.returncode:
+        raise RuntimeError(f"a process of task E ended with {done.returncode}: {done.stderr.strip()[-2000:]}")
+    return json.loads(done.stdout.splitlines()[-1])
 
 
 def judge(curves, eager_seeds, fused_seeds, report):
@@ -93,3 +116,16 @@ def judge(curves, eager_seeds, fused_seeds, report):
         if fused_seeds == eager_seeds:
             report.claim(f"{curve}: the mean of the fused runs lies between eager's lowest and highest", not outside,
                          "; ".join(f"step {a}: {b:.6g}, eager {c:.6g} to {d:.6g}" for a, b, c, d in outside[:3]))
+
+
+def main(size, fused, seed):
+    from .. import torch_backend
+
+    torch_backend.register()
+    torch.set_num_threads(1)
+    characters, data, held = texts()
+    print(json.dumps(train(SIZES[size], len(characters), data, held, int(seed), fused == "1", frame.Progress(True))))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
