@@ -7,6 +7,7 @@
 
 #include "fuselab/core/error.h"
 #include "fuselab/core/warn.h"
+#include "fuselab/core/whole_file.h"
 #include "fuselab/graph/text.h"
 #include "fuselab/repro/folder.h"
 
@@ -94,10 +95,7 @@ void write_file(const std::string& path, const std::string& text) {
   std::error_code error;
   const std::filesystem::path folder = std::filesystem::path(path).parent_path();
   if (!folder.empty()) std::filesystem::create_directories(folder, error);
-  std::ofstream out(path, std::ios::binary);
-  out << text;
-  out.close();
-  if (!out) fail("cli.write", "Cannot write {}: check that its folder exists, may be written and has room.", path);
+  write_whole(path, {text});
 }
 
 Graph load_graph(const std::string& path) { return parse_graph(read_file(path), path); }

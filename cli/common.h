@@ -41,7 +41,7 @@ struct CompileOptions {
 
 /// The text of a file; UsageError when it cannot be read.
 std::string read_file(const std::string& path);
-/// Writes a file, making its folder. Throws Error("cli.write").
+/// Writes a file, making its folder. Throws Error("file.write").
 void write_file(const std::string& path, const std::string& text);
 Graph load_graph(const std::string& path);
 

@@ -7,6 +7,7 @@
 #include "cli/common.h"
 #include "fuselab/core/error.h"
 #include "fuselab/graph/text.h"
+#include "fuselab/repro/spec.h"
 #include "fuselab/runtime/program.h"
 
 namespace fuselab::cli {
@@ -59,6 +60,13 @@ void compile(const Args& args) {
     if (!m.fragment.empty()) {
       artifacts["precision"] = options.codegen.precision == codegen::Precision::eager ? "eager" : "block";
       artifacts["keep_dtype"] = options.codegen.keep_dtype;
+      const Graph fragment = parse_graph(m.fragment);
+      const IntRange range = repro::safe_range(m.generated);
+      for (const ValueId v : fragment.inputs) {
+        const Value& value = fragment.values[static_cast<std::size_t>(v)];
+        if (!is_float(value.type.dtype) && !is_bool(value.type.dtype))
+          artifacts["int_ranges"][value.name] = {range.low, range.high};
+      }
     }
     if (!args.out.empty()) {
       const std::string folder = args.out + "/" + s.name + "/";

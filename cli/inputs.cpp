@@ -56,7 +56,7 @@ Tensor random_tensor(const Type& type, const Symbols& symbols, std::uint64_t see
 }
 
 std::vector<Tensor> make_inputs(const Graph& g, const std::vector<std::string>& given, Symbols& symbols, std::uint64_t seed,
-                                bool fill) {
+                                bool fill, const IntRanges* ranges) {
   std::map<std::string, std::string> source;
   std::set<std::string> names;
   std::string all;
@@ -93,6 +93,11 @@ std::vector<Tensor> make_inputs(const Graph& g, const std::vector<std::string>& 
   }
   for (std::size_t i = 0; i < out.size(); ++i) {
     const Value& v = g.values[g.inputs[i]];
+    if (!out[i].defined() && ranges) {
+      out[i] = Tensor::strided(v.type.dtype, values_of(v.type.sizes, symbols), values_of(v.type.strides, symbols));
+      const auto range = ranges->find(v.name);
+      fill_random(out[i], seed, i, range == ranges->end() ? IntRange{} : range->second);
+    }
     if (!out[i].defined()) out[i] = random_tensor(v.type, symbols, seed * 1000003 + i);
     const std::vector<std::int64_t> sizes = values_of(v.type.sizes, symbols), strides = values_of(v.type.strides, symbols);
     if (out[i].sizes() != sizes) fail("call.shape", "input {} is {}, the file given has other sizes.", v.name, v.type.str());

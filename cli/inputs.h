@@ -4,11 +4,14 @@
 #include <string>
 #include <vector>
 
+#include "fuselab/core/random.h"
 #include "fuselab/core/tensor.h"
 #include "fuselab/graph/graph.h"
 
 namespace fuselab::cli {
 
+/// Per input: the closed range that its integers are safe in.
+using IntRanges = std::map<std::string, IntRange>;
 using Symbols = std::map<std::string, std::int64_t>;
 
 /// Normal numbers for floats, small non-zero integers, a fair coin for bool; the same seed gives the same data everywhere.
@@ -17,8 +20,9 @@ Tensor random_tensor(const Type& type, const Symbols& symbols, std::uint64_t see
 
 /// All inputs: `given` is "name=FILE.npy" or "name=random"; inputs not named are random when `fill`, else an error (UsageError).
 /// `symbols` are values for symbolic sizes; those that files fix are added.
+/// `ranges`, when given, are those of integer inputs, and random data is what benchmark.py draws for the same seed.
 std::vector<Tensor> make_inputs(const Graph& g, const std::vector<std::string>& given, Symbols& symbols, std::uint64_t seed,
-                                bool fill);
+                                bool fill, const IntRanges* ranges = nullptr);
 
 /// The inputs that a file of tensors (.safetensors, .npz, ...) holds by name; the others stay as they are. UsageError for a name
 /// the graph does not have, and for another dtype or other sizes.

@@ -10,7 +10,7 @@ namespace fuselab::cli {
 /// Throws Error("npy.unreadable" | "npy.malformed" | "npy.dtype") naming the file and what is wrong.
 Tensor read_npy(const std::string& path);
 
-/// Writes row-major; bf16 as two-byte void. Throws Error("cli.write").
+/// Writes row-major; bf16 as two-byte void. Throws Error("file.write").
 void write_npy(const std::string& path, const Tensor& tensor);
 
 }  // namespace fuselab::cli

@@ -3,6 +3,7 @@
 
 #include <iostream>
 #include <memory>
+#include <optional>
 
 #include "cli/common.h"
 #include "cli/kernel_bench.h"
@@ -23,7 +24,7 @@ struct Args {
 };
 
 /// The texts in artifacts.json. Throws Error("repro.artifacts") for anything but the texts of one kernel.
-codegen::Source read_artifacts(const std::string& path, Symbols& sizes) {
+codegen::Source read_artifacts(const std::string& path, Symbols& sizes, std::optional<IntRanges>& ranges) {
   const std::string text = read_file(path);
   codegen::Source source;
   try {
@@ -35,6 +36,11 @@ codegen::Source read_artifacts(const std::string& path, Symbols& sizes) {
     if (document.contains("sizes")) source.sizes = document.at("sizes").get<std::vector<std::string>>();
     if (document.contains("size_hints"))  // the sizes the folder was made with; those of the command line win
       for (const auto& [name, value] : document.at("size_hints").items()) sizes.emplace(name, value.get<std::int64_t>());
+    if (document.contains("int_ranges")) {
+      ranges.emplace();
+      for (const auto& [name, range] : document.at("int_ranges").items())
+        (*ranges)[name] = {range.at(0).get<std::int64_t>(), range.at(1).get<std::int64_t>()};
+    }
     if (document.contains("hash")) source.hash = document.at("hash").get<std::string>();
   } catch (const nlohmann::json::exception& e) {
     fail("repro.artifacts", "{} does not hold the texts of a kernel: {}", path, e.what());
@@ -62,14 +68,15 @@ void repro(const Args& args) {
   const std::string folder = args.folder + "/";
   const Graph fragment = load_graph(folder + "fragment.graph");
   Symbols symbols = parse_sizes(args.sizes);
-  codegen::Source source = read_artifacts(folder + "artifacts.json", symbols);
+  std::optional<IntRanges> ranges;
+  codegen::Source source = read_artifacts(folder + "artifacts.json", symbols, ranges);
   std::vector<kernel::Bound> bounds;
   if (args.e2e) {
     codegen::Generated made = codegen::generate_from_ir(read_file(folder + "kernel.ir"), folder + "kernel.ir", &fragment);
     source = std::move(made.source);
     bounds = std::move(made.bounds);
   }
-  std::vector<Tensor> inputs = make_inputs(fragment, args.inputs, symbols, args.seed, true);
+  std::vector<Tensor> inputs = make_inputs(fragment, args.inputs, symbols, args.seed, true, ranges ? &*ranges : nullptr);
   if (!args.file.empty()) inputs_from_file(fragment, args.file, inputs);
   kernel::check_bounds(bounds, bind_symbols(fragment, inputs, symbols));
   CheckOptions options;

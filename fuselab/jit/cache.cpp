@@ -14,6 +14,7 @@
 #include "fuselab/core/hash.h"
 #include "fuselab/core/version.h"
 #include "fuselab/core/warn.h"
+#include "fuselab/core/whole_file.h"
 
 namespace fuselab::jit {
 namespace fs = std::filesystem;
@@ -21,7 +22,6 @@ namespace {
 
 constexpr char kMagic[8] = {'F', 'L', 'K', 'E', 'R', 'N', '0', '1'};
 constexpr const char* kSuffix = ".flk";
-constexpr const char* kAside = ".part";
 constexpr std::size_t kKeyDigits = 32;
 
 /// What stands before the object bytes in a file.
@@ -63,17 +63,6 @@ ssize_t read_all(int fd, void* to, std::size_t size) {
     done += static_cast<std::size_t>(n);
   }
   return static_cast<ssize_t>(done);
-}
-
-bool write_all(int fd, const void* from, std::size_t size) {
-  std::size_t done = 0;
-  while (done < size) {
-    const ssize_t n = ::write(fd, static_cast<const char*>(from) + done, size - done);
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) return false;
-    done += static_cast<std::size_t>(n);
-  }
-  return true;
 }
 
 /// The object in a file, or why it cannot be used (`reason`); both empty: there is no such file.
@@ -121,12 +110,12 @@ bool is_key(std::string_view text) {
   return text.size() == kKeyDigits && text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
 }
 
-void warn_unusable(const std::string& folder, const char* what, int error) {
+void warn_unusable(const std::string& folder, const char* what, const std::string& why) {
   warn_once_text(
       "cache.unusable", folder,
       fmt::format("the kernel cache {} cannot be {} ({}): kernels are compiled again in each process; set FUSELAB_CACHE_DIR to "
                   "a folder you may write",
-                  folder, what, std::strerror(error)));
+                  folder, what, why));
 }
 
 }  // namespace
@@ -168,7 +157,7 @@ std::optional<std::vector<char>> Cache::get(const std::string& key) const {
   std::string reason;
   int error = 0;
   auto object = read_entry(path, key, reason, error);
-  if (error != 0) warn_unusable(folder_, "read", error);
+  if (error != 0) warn_unusable(folder_, "read", std::strerror(error));
   if (!reason.empty()) {
     std::error_code ignored;
     fs::remove_all(path, ignored);
@@ -183,13 +172,7 @@ void Cache::put(const std::string& key, const std::vector<char>& object) const {
   const std::string path = path_of(key);
   std::error_code error;
   fs::create_directories(fs::path(path).parent_path(), error);
-  if (error) return warn_unusable(folder_, "written", error.value());
-
-  // A name that no other writer has: process, thread of execution, moment.
-  static std::atomic<std::uint64_t> counter{0};
-  const std::string aside = fmt::format("{}.{}.{}{}", path, ::getpid(), counter.fetch_add(1), kAside);
-  File file(::open(aside.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
-  if (!file.open()) return warn_unusable(folder_, "written", errno);
+  if (error) return warn_unusable(folder_, "written", error.message());
 
   Header header{};
   std::memcpy(header.magic, kMagic, sizeof kMagic);
@@ -197,12 +180,10 @@ void Cache::put(const std::string& key, const std::vector<char>& object) const {
   header.size = object.size();
   header.checksum = hash64(object.data(), object.size());
   header.self = header_checksum(header);
-  const bool written = write_all(file.fd(), &header, sizeof header) && write_all(file.fd(), object.data(), object.size()) &&
-                       ::fsync(file.fd()) == 0 && file.close() && ::rename(aside.c_str(), path.c_str()) == 0;
-  if (!written) {
-    const int why = errno;
-    ::unlink(aside.c_str());
-    warn_unusable(folder_, "written", why);
+  try {
+    write_whole(path, {{reinterpret_cast<const char*>(&header), sizeof header}, {object.data(), object.size()}});
+  } catch (const Error& e) {
+    warn_unusable(folder_, "written", e.what());
   }
 }
 

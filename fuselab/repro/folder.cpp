@@ -83,7 +83,7 @@ void write_kernel(const runtime::CompiledGraph& g, std::size_t k, const FolderRe
   write(folder / "fragment.graph", spec.fragment);
   write(folder / "kernel.ir", spec.kernel_ir);
   write(folder / "kernel.cpp", g.generated()[k].source.text());
-  write(folder / "artifacts.json", artifacts_json(spec.artifacts, spec.size_hints, g.options().codegen));
+  write(folder / "artifacts.json", artifacts_json(spec.artifacts, spec.size_hints, g.options().codegen, spec.profile_buffers));
   write(folder / "graph.svg", to_svg(fragment));
 }
 

@@ -53,15 +53,14 @@ std::vector<std::int64_t> evaluated(const std::vector<Expr>& list, const Symbols
   return out;
 }
 
-/// Integers that every kernel takes: where the kernel divides, nothing may be zero.
+}  // namespace
+
 IntRange safe_range(const codegen::Generated& generated) {
   for (const char* divides : {"idiv", "imod", "irem"}) {
     if (generated.kernel_ir.find(divides) != std::string::npos) return {1, 9};
   }
   return {};
 }
-
-}  // namespace
 
 Artifacts make_artifacts(const codegen::Source& s) {
   Artifacts a;
@@ -77,20 +76,23 @@ Artifacts make_artifacts(const codegen::Source& s) {
   return a;
 }
 
-std::string artifacts_json(const Artifacts& a, const Symbols& size_hints, const codegen::Options& options) {
-  const nlohmann::ordered_json document = {{"name", a.name},
-                                           {"target", a.target},
-                                           {"sizes", a.sizes},
-                                           {"size_hints", size_hints},
-                                           {"precision", options.precision == codegen::Precision::eager ? "eager" : "block"},
-                                           {"keep_dtype", options.keep_dtype},
-                                           {"wrapper", a.wrapper},
-                                           {"tiling_def", a.tiling_def},
-                                           {"host_impl", a.host_impl},
-                                           {"device_impl", a.device_impl},
-                                           {"vector_core_num", a.vector_core_num},
-                                           {"ai_core_num", a.ai_core_num},
-                                           {"hash", a.hash}};
+std::string artifacts_json(const Artifacts& a, const Symbols& size_hints, const codegen::Options& options,
+                           const std::vector<Buffer>& buffers) {
+  nlohmann::ordered_json document = {{"name", a.name},
+                                     {"target", a.target},
+                                     {"sizes", a.sizes},
+                                     {"size_hints", size_hints},
+                                     {"precision", options.precision == codegen::Precision::eager ? "eager" : "block"},
+                                     {"keep_dtype", options.keep_dtype},
+                                     {"wrapper", a.wrapper},
+                                     {"tiling_def", a.tiling_def},
+                                     {"host_impl", a.host_impl},
+                                     {"device_impl", a.device_impl},
+                                     {"vector_core_num", a.vector_core_num},
+                                     {"ai_core_num", a.ai_core_num},
+                                     {"hash", a.hash}};
+  for (const Buffer& b : buffers)
+    if (!is_float(b.dtype) && !is_bool(b.dtype)) document["int_ranges"][b.name] = {b.range.low, b.range.high};
   return document.dump(2) + "\n";
 }
 

@@ -68,7 +68,11 @@ struct BenchmarkSpec {
 /// The texts of a source with their wrapper, for the machine this runs on.
 Artifacts make_artifacts(const codegen::Source& source);
 /// artifacts.json: the texts, and what a judge must know of how they were made (precision mode, exemptions).
-std::string artifacts_json(const Artifacts& artifacts, const Symbols& size_hints, const codegen::Options& options);
+/// `buffers`: the range that each integer input is safe in is kept as "int_ranges"; none: the file says nothing about them.
+std::string artifacts_json(const Artifacts& artifacts, const Symbols& size_hints, const codegen::Options& options,
+                           const std::vector<Buffer>& buffers = {});
+/// Integers that a kernel takes whatever their place: where it divides, nothing may be zero.
+IntRange safe_range(const codegen::Generated& generated);
 
 /// The fragment with a size parameter for every symbol that no input has as a dimension: inside its model such a size is known
 /// from other values (`x: f32[B*T, 64]`), alone it must be given.

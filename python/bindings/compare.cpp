@@ -81,6 +81,23 @@ void add_compare(nb::module_& m) {
       nb::arg("names"), nb::arg("expected"), nb::arg("actual"), nb::arg("exact") = false, nb::arg("max_ulp").none() = nb::none(),
       nb::arg("rtol").none() = nb::none(), nb::arg("atol").none() = nb::none(), "Lists of tensors, pair by pair.");
   m.def(
+      "read_tensors",
+      [](const std::string& path) {
+        nb::list out;
+        for (const numerics::NamedTensor& t : numerics::open_tensors(path)) {
+          if (!t.problem.empty()) fail("file.dtype", "{}: {} cannot be read: {}.", path, t.name, t.problem);
+          const Tensor loaded = t.load();
+          Tensor rows(loaded.dtype(), loaded.sizes());
+          rows.copy_bits_from(loaded);
+          const auto bytes = static_cast<std::size_t>(rows.numel()) * static_cast<std::size_t>(size_of(rows.dtype()));
+          out.append(nb::make_tuple(t.name, std::string(name(rows.dtype())), rows.sizes(),
+                                    nb::bytes(static_cast<const char*>(rows.data()), bytes)));
+        }
+        return out;
+      },
+      nb::arg("path"),
+      "(name, dtype, sizes, bytes in row-major order) of each tensor of a .npy, .npz, .safetensors or .pt file.");
+  m.def(
       "write_safetensors",
       [](const std::string& path, const nb::list& names, const nb::list& tensors) {
         std::list<Seen> seen;

@@ -264,6 +264,39 @@ def test_e2e_takes_the_edited_ir(call, work):
     assert failed.returncode == 1 and "artifact FAILED" in failed.stdout
 
 
+def test_repro_draws_integers_from_the_kernels_range(call, work):
+    """A kernel that divides integers gets no zeros, another one no negative numbers that only some operators take; artifacts.json says so,
+    and the data is the script's for the same seed."""
+    (work / "g.graph").write_text("graph g(x: i32[600], y: i32[600], s: i64[600]) {\n  a = div_floor(x, y)\n  b = add(a, s)\n  return b\n}\n")
+    call("compile", "g.graph", "--out", "ranges")
+    (folder,) = (work / "ranges").iterdir()
+    ranges = json.loads((folder / "artifacts.json").read_text())["int_ranges"]
+    assert set(ranges.values().__iter__().__next__()) == {1, 9} and len(ranges) == 3
+    call("repro", folder, "--check")
+    document = json.loads((folder / "artifacts.json").read_text())
+    document["int_ranges"] = {name: [0, 0] for name in ranges}
+    (folder / "artifacts.json").write_text(json.dumps(document))
+    zeros = subprocess.run([PROGRAM, "repro", str(folder), "--check"], capture_output=True, text=True, timeout=120, check=False)
+    assert zeros.returncode == 1 and "divided by zero" in zeros.stderr
+    document["int_ranges"] = {name: [5] for name in ranges}
+    (folder / "artifacts.json").write_text(json.dumps(document))
+    short = subprocess.run([PROGRAM, "repro", str(folder), "--check"], capture_output=True, text=True, timeout=120, check=False)
+    assert short.returncode == 1 and "repro.artifacts" in short.stderr
+
+
+def test_results_are_written_whole(call, work):
+    """A file is there or not, a link stays one, and a device is written as it is."""
+    (work / "real.svg").write_text("before")
+    (work / "link.svg").symlink_to("real.svg")
+    call("explain", "softmax.graph", "--svg", "link.svg")
+    assert (work / "link.svg").is_symlink() and "<svg" in (work / "real.svg").read_text()
+    assert "<svg" in call("explain", "softmax.graph", "--svg", "/dev/stdout").stdout
+    assert not list(work.glob("*.part"))
+    (work / "folder.svg").mkdir()
+    wrong = subprocess.run([PROGRAM, "explain", "softmax.graph", "--svg", "folder.svg"], cwd=work, capture_output=True, text=True, check=False)
+    assert wrong.returncode == 1 and "file.write" in wrong.stderr and not list(work.glob("folder.svg.*"))
+
+
 def test_repro_has_the_modes_of_the_script(call, work):
     """--check also judges the fragment compiled anew; --bench has the script's table and lines; --profile a row per launch."""
     (work / "g.graph").write_text("graph g(x: f16[33, 40], y: f16[33, 40]) {\n  a = add(x, y)\n  b = gelu(a)\n  return b\n}\n")

@@ -1,17 +1,13 @@
 """The artifact in a script as a callable, and its inputs."""
 import ast
-import json
-import struct
 
 import torch
 
-from .. import _core
+from .. import Error, _core
 from .runner import CannotRun, Wrong
 
 DTYPES = {"f16": torch.float16, "bf16": torch.bfloat16, "f32": torch.float32, "f64": torch.float64, "i8": torch.int8, "u8": torch.uint8,
           "i16": torch.int16, "i32": torch.int32, "i64": torch.int64, "bool": torch.bool}
-SAFETENSORS = {"F16": "f16", "BF16": "bf16", "F32": "f32", "F64": "f64", "I8": "i8", "U8": "u8", "I16": "i16", "I32": "i32", "I64": "i64",
-               "BOOL": "bool"}
 
 
 class Kernel:
@@ -20,7 +16,7 @@ class Kernel:
     def __init__(self, script, args):
         self.script, self.e2e, self.seed = script, args.e2e, args.seed
         self.sizes = script["SIZE_HINTS"]
-        given = read_safetensors(args.inputs) if args.inputs else {}
+        given = read_tensors(args.inputs) if args.inputs else {}
         known = [b["name"] for b in script["PROFILE_BUFFERS"]]
         for name in given:
             if name not in known:
@@ -111,26 +107,14 @@ def _evaluate(text, sizes):
     return eval(text, {"min": min, "max": max, "float": float, "int": int}, dict(sizes))
 
 
-def read_safetensors(path):
-    """name -> tensor. A file is an eight-byte length, a JSON header and the bytes."""
+def read_tensors(path):
+    """name -> tensor, of a .safetensors, .npz, .npy or .pt file."""
     try:
-        with open(path, "rb") as file:
-            data = file.read()
-    except OSError as e:
-        raise Wrong(f"{path}: {e.strerror}") from None
-    try:
-        (length,) = struct.unpack_from("<Q", data)
-        header = json.loads(data[8:8 + length])
-        out = {}
-        for name, item in header.items():
-            if name == "__metadata__":
-                continue
-            begin, end = (8 + length + x for x in item["data_offsets"])
-            dtype = DTYPES[SAFETENSORS[item["dtype"]]]
-            if end > len(data) or begin > end:
-                raise ValueError(f"{name} reaches beyond the end of the file")
-            flat = torch.frombuffer(bytearray(data[begin:end]), dtype=dtype) if end > begin else torch.empty(0, dtype=dtype)
-            out[name] = flat.reshape(item["shape"])
-        return out
-    except (ValueError, KeyError, TypeError, RuntimeError, struct.error) as e:
-        raise Wrong(f"{path} is no safetensors file that can be read ({e})") from None
+        found = _core.read_tensors(str(path))
+    except Error as e:
+        raise Wrong(str(e)) from None
+    out = {}
+    for name, dtype, sizes, data in found:
+        flat = torch.frombuffer(bytearray(data), dtype=DTYPES[dtype]) if data else torch.empty(0, dtype=DTYPES[dtype])
+        out[name] = flat.reshape(sizes)
+    return out

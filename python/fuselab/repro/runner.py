@@ -64,7 +64,7 @@ def _parser(script):
     parser.add_argument("--recorded", action="store_true",
                         help="with --bench: the table of the newest profiles in ./bench_eager_prof and ./bench_compiled_prof, also "
                              "torch_npu's; runs nothing")
-    parser.add_argument("--inputs", metavar="FILE", help="inputs from a safetensors file instead of random ones")
+    parser.add_argument("--inputs", metavar="FILE", help="inputs by name from a file (.safetensors, .npz, .pt) instead of random ones")
     parser.add_argument("--seed", type=_seed, default=0, metavar="N", help="of the random inputs (default 0)")
     parser.add_argument("--precision", choices=("block", "eager"), help="of the recompiled fragment (default: as it was)")
     parser.add_argument("--json", action="store_true", help="one JSON document on stdout instead of lines")

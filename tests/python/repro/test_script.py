@@ -194,16 +194,20 @@ def test_seed_is_printed_and_changes_the_data(minimal, script):
 def test_inputs_from_a_file(lab, minimal, script):
     """The file's values are used: with x0 = -x1 every result is 0; a wrong shape is a wrong call."""
     from fuselab.numerics import save
-    from fuselab.repro.kernel import read_safetensors
+    from fuselab.repro.kernel import read_tensors
 
     x = torch.randn(8, 16)
     save(lab.tmp / "zero.safetensors", {"x0": x, "x1": -x})
-    back = read_safetensors(lab.tmp / "zero.safetensors")
+    back = read_tensors(lab.tmp / "zero.safetensors")
     assert torch.equal(back["x0"], x)
     assert torch.equal(back["x1"], -x)
     done = lab.run(script, "--check", "--inputs", lab.tmp / "zero.safetensors")
     assert done.code == 0, done.err
     assert "both" in done.out or "torch=0" in done.out
+    np.savez(lab.tmp / "zero.npz", x0=x.numpy(), x1=-x.numpy())
+    torch.save({"x0": x, "x1": -x.t().contiguous().t()}, lab.tmp / "zero.pt")
+    for other in ("zero.npz", "zero.pt"):  # every format that fuselab compare reads
+        assert torch.equal(read_tensors(lab.tmp / other)["x1"], -x)
     save(lab.tmp / "wrong.safetensors", {"x0": torch.randn(8, 17)})
     assert lab.run(script, "--check", "--inputs", lab.tmp / "wrong.safetensors").code == 2
     (lab.tmp / "half.safetensors").write_bytes((lab.tmp / "zero.safetensors").read_bytes()[:100])
