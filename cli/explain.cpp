@@ -11,6 +11,7 @@
 #include "fuselab/graph/reshape_copies.h"
 #include "fuselab/graph/simplify.h"
 #include "fuselab/graph/text.h"
+#include "fuselab/kernel/describe.h"
 
 namespace fuselab::cli {
 namespace {
@@ -186,6 +187,7 @@ void explain(const Args& args) {
     if (args.passes) {
       row["passes"] = nlohmann::ordered_json::array();
       for (const auto& [pass, text] : compiled.generated()[i].dumps) row["passes"].push_back({{"pass", pass}, {"ir", text}});
+      row["schedule"] = kernel::describe(kernel::schedule(kernel::parse_kernel(compiled.generated()[i].kernel_ir, "kernel.ir")));
     }
     kernels.push_back(row);
   }
@@ -217,6 +219,7 @@ void explain(const Args& args) {
     std::cout << "kernel " << row["name"].get<std::string>() << "\n";
     for (const auto& pass : row["passes"])
       std::cout << "--- after " << pass["pass"].get<std::string>() << "\n" << pass["ir"].get<std::string>();
+    std::cout << "--- schedule\n" << row["schedule"].get<std::string>();
   }
   if (args.timing) {
     std::cout << fmt::format(

@@ -17,9 +17,9 @@ namespace fuselab {
 void write_whole(const std::string& given, const std::vector<std::string_view>& pieces) {
   // A link stays one, and what it leads to is written; a device or a pipe (/dev/stdout) cannot be renamed over.
   std::error_code ignored;
-  const bool link = std::filesystem::is_symlink(given, ignored);
+  const bool special = std::filesystem::exists(given, ignored) && !std::filesystem::is_regular_file(given, ignored);
+  const bool link = !special && std::filesystem::is_symlink(given, ignored);
   const std::string path = link ? std::filesystem::weakly_canonical(given, ignored).string() : given;
-  const bool special = std::filesystem::exists(path, ignored) && !std::filesystem::is_regular_file(path, ignored);
   // A name that no other writer has: process, thread of execution, moment.
   static std::atomic<std::uint64_t> counter{0};
   const std::string aside =

@@ -247,6 +247,8 @@ class Scheduler {
 
 bool Schedule::strips() const { return std::find(row_axes.begin(), row_axes.end(), tile_axis) != row_axes.end(); }
 
+LocalMemory local_memory() { return {kScratchElements, kTurnedBytes, kStreamBytes}; }
+
 Schedule schedule(const Kernel& k) { return Scheduler(k).run(); }
 
 }  // namespace fuselab::kernel

@@ -43,4 +43,12 @@ struct Schedule {
 
 Schedule schedule(const Kernel& k);
 
+/// The model of a core's local memory that schedule decides by.
+struct LocalMemory {
+  std::int64_t kept_elements;  ///< a longer row is not kept between passes: it would leave the second-level cache
+  std::int64_t turned_bytes;   ///< rows turned at a time
+  std::int64_t stream_bytes;   ///< larger results are written past the cache
+};
+LocalMemory local_memory();
+
 }  // namespace fuselab::kernel

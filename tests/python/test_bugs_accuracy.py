@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 import torch
 
+import fuselab
 from bug_support import FLOATS, SIZES, bits, graph, kernels_of, run, same, same_bits, sized, through_torch, word
 from fuselab import _core
 
@@ -197,3 +198,27 @@ def test_budgets_of_the_table_hold(name, low, high, dtype):
     text = f"graph g(x: {word(dtype)}[50001]) {{\nr = {name}(x)\nreturn r\n}}"
     got = run(text, x)
     assert _core.judge(got, got, _core.fp64_reference(text, [x])[0])["passed"]
+
+
+def test_case_80_aiconfigurator_1221_one_row_stands_for_no_batch(tmp_path):
+    """A single row (or step) that was recorded must miss where more are asked about; nothing is broadcast."""
+    import fuselab.numerics as fn
+    from fuselab.testing import assert_close
+
+    one, batch = torch.ones(1, 8), torch.ones(4, 8)
+    for expected, actual in ((one, batch), (batch, one), (batch[0], batch), (torch.tensor(1.0), batch)):
+        assert not _core.judge(expected, actual)["passed"]
+        found = fn.compare({"x": expected}, {"x": actual})
+        assert not found.passed and "sizes [" in found.text()
+        assert not fn.cann_metrics(expected, actual)["passed"]
+        for function in (fn.ulp_diff, fn.error_stats):
+            with pytest.raises(fuselab.Error, match="cannot compare|differ"):
+                function(expected, actual)
+        with pytest.raises(AssertionError):
+            assert_close(actual, expected)
+    (kernel,) = _core.compile_graph("graph g(x: f32[4, 8]) {\n  y = exp(x)\n  return y\n}\n").kernels
+    call = _core.compile_artifact(kernel["graph"], kernel)
+    with pytest.raises(fuselab.Error, match="4, 8"):
+        call(one)
+    # A profile of one step says nothing about the spread of ten.
+    assert _core.bench_verdict([1.0] * 10, [2.0])["ambiguous"]

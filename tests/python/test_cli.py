@@ -271,17 +271,17 @@ def test_repro_draws_integers_from_the_kernels_range(call, work):
     call("compile", "g.graph", "--out", "ranges")
     (folder,) = (work / "ranges").iterdir()
     ranges = json.loads((folder / "artifacts.json").read_text())["int_ranges"]
-    assert set(ranges.values().__iter__().__next__()) == {1, 9} and len(ranges) == 3
+    assert list(ranges.values()) == [[1, 9]] * 3
     call("repro", folder, "--check")
     document = json.loads((folder / "artifacts.json").read_text())
     document["int_ranges"] = {name: [0, 0] for name in ranges}
     (folder / "artifacts.json").write_text(json.dumps(document))
     zeros = subprocess.run([PROGRAM, "repro", str(folder), "--check"], capture_output=True, text=True, timeout=120, check=False)
-    assert zeros.returncode == 1 and "divided by zero" in zeros.stderr
+    assert zeros.returncode != 0 and "division by zero" in zeros.stderr
     document["int_ranges"] = {name: [5] for name in ranges}
     (folder / "artifacts.json").write_text(json.dumps(document))
     short = subprocess.run([PROGRAM, "repro", str(folder), "--check"], capture_output=True, text=True, timeout=120, check=False)
-    assert short.returncode == 1 and "repro.artifacts" in short.stderr
+    assert short.returncode != 0 and "repro.artifacts" in short.stderr
 
 
 def test_results_are_written_whole(call, work):

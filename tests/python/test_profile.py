@@ -270,6 +270,21 @@ def test_a_row_per_launch(model, tmp_path):
     assert first["Start Time(us)"].endswith("\t") and first["Input Shapes"].startswith('"')
 
 
+def test_abs_and_sum_are_one_kernel_in_the_profile(tmp_path):
+    """P-59: the sample of the guide; its row begins with autofused_reduce_, and none is an abs or a sum of its own."""
+    torch._dynamo.reset()
+    fast = torch.compile(lambda t: t.abs().sum(-1), backend="fuselab")
+    x = torch.randn(32, 64)
+    fast(x)
+    _core.profile_start()
+    result = fast(x)
+    _core.profile_stop(str(tmp_path))
+    with open(tmp_path / "kernel_details.csv", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == 1 and rows[0]["Name"].startswith("autofused_reduce_abs_sum_") and rows[0]["Type"] == "autofused_reduce"
+    assert torch.allclose(result, x.abs().sum(-1), rtol=1e-6)
+
+
 def test_the_trace_is_json_with_exact_times(model, tmp_path):
     _core.profile_start()
     model()

@@ -1,6 +1,7 @@
 // Kernel IR: text form, verification, lowering of views and reductions, and what has no kernel form.
 #include "fuselab/kernel/ir.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -10,6 +11,7 @@
 #include "fuselab/core/error.h"
 #include "fuselab/graph/text.h"
 #include "fuselab/jit/jit.h"
+#include "fuselab/kernel/describe.h"
 
 namespace fuselab {
 namespace {
@@ -121,6 +123,19 @@ TEST(Codegen, SizeNamesMayHoldTheLoopsLetters) {  // a kept row's place was made
       "B: size, seq: size, x: f32[B, 300, seq]) { e = exp(x) s = sum(e, dims=[1, 2], keepdim=true) z = div(e, s) return z }");
   EXPECT_NE(g.source.text().find("_kept["), std::string::npos);
   EXPECT_EQ(code_of([&] { jit::compile_object(g.source.text(), "k.cpp", jit::Target::host()); }), "none");
+}
+
+TEST(Schedule, LocalMemoryDecidesWhatARowKeeps) {  // P-12
+  // exp over a row is needed twice: a row of 1024 is kept (4096 bytes of f32), one of 65536 would leave the second-level cache.
+  const auto words = [](int n) {
+    const auto made = make(fmt::format("x: f32[8, {}]) {{ a = softmax(x, dim=1) return a }}", n));
+    return kernel::describe(kernel::schedule(kernel::parse_kernel(made.kernel_ir, "k")));
+  };
+  EXPECT_NE(words(1024).find("form rows: rows over p0 ([8]), 16 lanes along r0"), std::string::npos) << words(1024);
+  EXPECT_NE(words(1024).find(", 4096 bytes of local memory"), std::string::npos) << words(1024);
+  EXPECT_NE(words(65536).find("nothing, values are computed again (a row has 65536 elements, local memory holds 49152)"),
+            std::string::npos)
+      << words(65536);
 }
 
 TEST(Simplify, CanBeSkipped) {  // P-43
