@@ -73,6 +73,7 @@ void add_db(CLI::App& app) {
       "From a folder of profiler output to a directory of the database:\n"
       "  fuselab db import PROFILES --database-path DIR");
   add_db_import(*db);
+  add_db_query(*db);
 }
 
 }  // namespace fuselab::cli

@@ -36,5 +36,6 @@ class Progress {
 std::string utc_now();
 
 void add_db_import(CLI::App& db);
+void add_db_query(CLI::App& db);
 
 }  // namespace fuselab::cli

@@ -1,0 +1,53 @@
+// A kernel's CSV as lookup sees it: slots, latency and regime of every row that has a time.
+#pragma once
+#include <array>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "fuselab/perfdb/mapping.h"
+#include "fuselab/perfdb/signature.h"
+#include "fuselab/perfdb/table.h"
+
+namespace fuselab::perfdb {
+
+/// The columns a row's latency may stand in, best first.
+inline constexpr std::array<std::string_view, 3> kLatencyColumns = {"Average Duration(us)", "Profiling Average Duration(us)",
+                                                                    "Duration(us)"};
+
+struct KernelFileRow {
+  std::size_t row = 0, line = 0;  ///< in the table, and in the file
+  double latency_us = 0;
+  std::uint8_t column = 0;  ///< of kLatencyColumns
+  std::vector<Slot> inputs, outputs;
+  std::string regime;  ///< EP Size, Runtime columns: what must be equal beside the slots, `name=value;`
+};
+
+class KernelFile {
+ public:
+  /// Throws the errors of Table::read, Error("db.missing_column").
+  static KernelFile read(const std::string& path, const std::string& type, const KernelPolicy& policy = {});
+
+  std::string type, path;
+  std::vector<KernelFileRow> rows;          ///< those with a time, in file order
+  std::size_t without_time = 0;             ///< generated or unmeasured rows
+  std::size_t unreadable = 0;               ///< rows whose slots are no list of sizes
+  std::vector<std::string> regime_columns;  ///< EP Size and Runtime columns that stand in the file
+  /// Rows of exactly these slots, in file order. One hash probe.
+  const std::vector<std::uint32_t>* find(const std::string& slots) const;
+  /// The text `find` takes.
+  static std::string key(const std::vector<Slot>& inputs, const std::vector<Slot>& outputs);
+
+ private:
+  std::unordered_map<std::string, std::vector<std::uint32_t>> by_slots_;
+};
+
+/// The row's latency: the first finite positive number in the order of the columns; nullopt: the row has no time. With a policy,
+/// a profile's duration that exceeds the longer of the two cores' times by more than its ratio is replaced by that time.
+std::optional<std::pair<double, std::uint8_t>> latency_of(const Table& table, std::size_t row, const KernelPolicy& policy);
+
+}  // namespace fuselab::perfdb

@@ -1,0 +1,40 @@
+// A lookup and its answer.
+#pragma once
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "fuselab/perfdb/signature.h"
+
+namespace fuselab::perfdb {
+
+struct Query {
+  std::string op;                     ///< an operator of the mapping, or a kernel type itself
+  std::vector<Slot> inputs, outputs;  ///< outputs: empty = not asked for. An empty format matches ND and restored FRACTAL_NZ
+  /// tp, ep, ranks, tier, message_bytes, dtype, and what the files call `Runtime ...` or `EP Size`.
+  std::map<std::string, std::string> context;
+};
+
+/// Where a latency comes from. Only a row of exactly what was asked for is measured.
+enum class Source : std::uint8_t { measured, approximated, interpolated, extrapolated, partial, zero_cost, miss };
+std::string_view name_of(Source source);  ///< MEASURED, ...
+
+struct Answer {
+  Source source = Source::miss;
+  double latency_us = 0;             ///< of a miss: 0
+  double lo = 0, hi = 0;             ///< the interval that holds the true latency with 90 %; of a measured row: the row
+  std::string method;                ///< exact, transpose, padding, bracket, ...
+  std::vector<std::string> anchors;  ///< file:line of the rows behind it
+  std::string reason;                ///< of a miss or a partial answer: why
+  bool accepted = false;             ///< a miss that the mapping expects
+  static Answer miss(std::string why) {
+    Answer a;
+    a.reason = std::move(why);
+    return a;
+  }
+};
+
+}  // namespace fuselab::perfdb
