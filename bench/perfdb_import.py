@@ -16,8 +16,8 @@ import sys
 import tempfile
 import time
 
-HEADER = ["Step Id", "Device_id", "Model ID", "Task ID", "Stream ID", "Name", "Type", "OP State", "Accelerator Core", "Start Time(us)", "Duration(us)",
-          "Wait Time(us)", "Block Num", "Mix Block Num", "HF32 Eligible", "Input Shapes", "Input Data Types", "Input Formats", "Output Shapes",
+HEADER = ["Step Id", "Device_id", "Model ID", "Task ID", "Stream ID", "Name", "Type", "OP State", "Accelerator Core", "Start Time(us)",
+          "Duration(us)", "Wait Time(us)", "Block Num", "Mix Block Num", "HF32 Eligible", "Input Shapes", "Input Data Types", "Input Formats", "Output Shapes",
           "Output Data Types", "Output Formats", "Context ID", "aicore_time(us)", "aic_total_cycles", "aic_mac_time(us)", "aic_mac_ratio",
           "aic_scalar_time(us)", "aic_scalar_ratio", "aic_mte1_time(us)", "aic_mte1_ratio", "aic_mte2_time(us)", "aic_mte2_ratio",
           "aic_fixpipe_time(us)", "aic_fixpipe_ratio", "aic_icache_miss_rate", "aiv_time(us)", "aiv_total_cycles", "aiv_vec_time(us)",
@@ -43,8 +43,8 @@ def write_profile(path, rows, groups, seed=1):
             us *= rng.uniform(0.9, 1.1)
             start += us
             counters = [f"{us * 0.9:.3f}", str(int(us * 1800)), *(f"{us * 0.01 * j:.3f}" for j in range(1, 24))]
-            writer.writerow([1, 0, 4294967295, i % 65536, 2, f"{kind}_{i}", kind, "dynamic", "AI_CORE", f"{start:.3f}\t", f"{us:.3f}", "0.4", 24, 0, "NO",
-                             inputs, "DT_BF16;DT_BF16", "ND;ND", outputs, "DT_BF16", "ND", "N/A", *counters])
+            writer.writerow([1, 0, 4294967295, i % 65536, 2, f"{kind}_{i}", kind, "dynamic", "AI_CORE", f"{start:.3f}\t", f"{us:.3f}", "0.4",
+                             24, 0, "NO", inputs, "DT_BF16;DT_BF16", "ND;ND", outputs, "DT_BF16", "ND", "N/A", *counters])
             if i % 20000 == 0:
                 f.write(out.getvalue())
                 out.seek(0)

@@ -29,7 +29,8 @@ std::vector<perfdb::Slot> slots(const std::string& shapes, const std::string& dt
 /// One line of a file of lookups: {"op": ..., "inputs": "136,7168;...", "dtypes": ..., "formats": ..., "outputs": ...,
 /// "output_dtypes": ..., "output_formats": ..., "context": {...}}.
 perfdb::Query from_json(const nlohmann::json& j, const std::string& where) {
-  if (!j.is_object() || !j.contains("op") || !j["op"].is_string()) throw UsageError(where + ": a lookup is an object with \"op\"");
+  if (!j.is_object() || !j.contains("op") || !j["op"].is_string())
+    throw UsageError(where + ": a lookup is an object with \"op\"");
   const auto text = [&](const char* key) {
     if (!j.contains(key)) return std::string();
     if (!j[key].is_string()) throw UsageError(fmt::format("{}: \"{}\" is no text", where, key));
@@ -41,7 +42,8 @@ perfdb::Query from_json(const nlohmann::json& j, const std::string& where) {
   q.outputs = slots(text("outputs"), text("output_dtypes"), text("output_formats"));
   if (j.contains("context")) {
     if (!j["context"].is_object()) throw UsageError(where + ": \"context\" is no object");
-    for (const auto& [key, value] : j["context"].items()) q.context[key] = value.is_string() ? value.get<std::string>() : value.dump();
+    for (const auto& [key, value] : j["context"].items())
+      q.context[key] = value.is_string() ? value.get<std::string>() : value.dump();
   }
   return q;
 }
@@ -127,8 +129,10 @@ void add_db_query(CLI::App& db) {
   c->add_option("--outputs", args->outputs, "Shapes of the outputs (left out: any)");
   c->add_option("--output-dtypes", args->out_dtypes, "Their dtypes");
   c->add_option("--output-formats", args->out_formats, "Their formats");
-  c->add_option("--context", args->context, "NAME=VALUE: tp, ep, ranks, tier, message_bytes, dtype, or a Runtime column (repeatable)");
-  c->add_option("--file", args->file, "Lookups as JSON lines instead: {\"op\", \"inputs\", \"dtypes\", \"outputs\", \"context\", ...}");
+  c->add_option("--context", args->context,
+                "NAME=VALUE: tp, ep, ranks, tier, message_bytes, dtype, or a Runtime column (repeatable)");
+  c->add_option("--file", args->file,
+                "Lookups as JSON lines instead: {\"op\", \"inputs\", \"dtypes\", \"outputs\", \"context\", ...}");
   c->add_flag("--strict", args->strict, "Exit 1 when a lookup misses and the mapping does not accept it");
   c->add_flag("--json", args->json, "Answers as JSON");
   c->footer(

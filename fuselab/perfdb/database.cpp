@@ -232,7 +232,9 @@ Answer Database::composite(const OperatorEntry& op, const Query& q) const {
   Source worst = Source::measured;
   std::string missing;
   for (const std::string& name : op.sub_kernels) {
-    const bool is_collective = name.starts_with("hcom_") || communication(name) != nullptr;
+    bool is_collective = name.starts_with("hcom_");
+    for (const auto& [other, entry] : mapping_.operators)
+      is_collective = is_collective || (entry.communication && entry.kernel_type == name);
     OperatorEntry part;
     part.name = part.kernel_type = name;
     part.tc_input_count = op.tc_input_count;
