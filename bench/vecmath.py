@@ -289,7 +289,7 @@ def table(state, rated):
             both = [Tally.of(state[name][w]["tally"]) for w in ("ours", "eager")]
             row = [name, "all" if both[0].inputs == 2**32 else str(both[0].inputs), *(figure(t.max) for t in both)]
             row += [f"{t.mean:.5f}" if t.mean < 100 else f"{t.mean:.3g}" for t in both]
-            row += [f"{t.misrounded / t.inputs:.3%}" for t in both] + [str(t.special) for t in both]
+            row += [f"{100 * t.misrounded / t.inputs:.2g} %" for t in both] + [str(t.special) for t in both]
             lines.append("| " + " | ".join(row) + " |")
     lines += ["", "| function | cache | eager | SLEEF | ratio, eager | ratio, SLEEF | memory | eager | SLEEF | ratio, eager |", "|---" * 10 + "|"]
     for name, r in rated.items():

@@ -44,7 +44,7 @@ d8 hardswish(d8 x) {
   q = q < 0.0 ? d8(0.0) : q;
   return x * (lesser(q, 6.0) / 6.0);
 }
-d8 log_sigmoid(d8 x) { return x > 103.972 ? d8(0.0) : -softplus(-x); }  // +0 there: 0 - 0, as PyTorch
+d8 log_sigmoid(d8 x) { return x > 103.97207708399179 ? d8(0.0) : -softplus(-x); }  // +0 there: 0 - 0, as PyTorch
 d8 each(double (*f)(double, double), d8 x, d8 y) {
   d8 r;
   for (int i = 0; i < 8; ++i) r[i] = f(x[i], y[i]);

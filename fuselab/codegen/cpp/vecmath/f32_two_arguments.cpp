@@ -47,8 +47,10 @@ FL_INLINE f32x16 fl_pow_f32(f32x16 x, f32x16 y) {
   p = fl_fma(p, f, fl_f32(-0x1.ffffa0p-3f));
   p = fl_fma(p, f, fl_f32(0x1.555556p-2f));
   f32x16 sq = f * f;
-  f32x16 h = fl_fma(sq, fl_f32(-0.5f), f);
-  f32x16 l = fl_fma(sq, f * p, fl_fma(sq, fl_f32(-0.5f), f - h)) + fl_fma(f, f, -sq) * -0.5f;
+  f32x16 cubic = sq * (f * p);
+  f32x16 square = fl_fma(sq, fl_f32(-0.5f), f);
+  f32x16 h = square + cubic;
+  f32x16 l = ((square - h) + cubic) + (fl_fma(sq, fl_f32(-0.5f), f - square) + fl_fma(f, f, -sq) * -0.5f);
   f32x16 ph = h * 0x1.715476p+0f;
   f32x16 pl = fl_fma(h, fl_f32(0x1.715476p+0f), -ph) + fl_fma(l, fl_f32(0x1.715476p+0f), h * 0x1.4ae0c0p-26f);
   f32x16 big = __builtin_convertvector(e, f32x16) + bias + fl_lookup8_f32(high, i);
