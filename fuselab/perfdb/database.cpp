@@ -172,12 +172,14 @@ Answer Database::compute(const OperatorEntry& op, const Query& q) const {
       if (best.row && m.rank < best.match.rank) ambiguous.clear();
       best = {file, &row, m, row.column};
     };
-    if (!count) {
-      if (const auto* exact = file->find(KernelFile::key(q.inputs, q.outputs))) {
-        for (const std::uint32_t r : *exact) consider(file->rows[r], Match{});
-        if (best.file == file && best.match.rank == 0) continue;
+    if (const auto* same = file->find(q.inputs, count)) {
+      for (const std::uint32_t r : *same) {
+        const KernelFileRow& row = file->rows[r];
+        const auto m = match_slots(name, q.inputs, q.outputs, row.inputs, row.outputs, count);
+        if (m && m->rank == 0) consider(row, *m);
       }
     }
+    if (best.row && best.match.rank == 0) continue;  // nothing that is less than exact can win
     for (const KernelFileRow& row : file->rows) {
       if (const auto m = match_slots(name, q.inputs, q.outputs, row.inputs, row.outputs, count)) consider(row, *m);
     }

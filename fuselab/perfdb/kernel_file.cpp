@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "fuselab/core/hash.h"
+
 namespace fuselab::perfdb {
 namespace {
 
@@ -9,6 +11,20 @@ namespace {
 bool describes_source(std::string_view column) {
   return column == "Runtime source_profile" || column == "Runtime metadata_completeness" ||
          column == "Runtime operator_input_shapes_raw";
+}
+
+constexpr std::size_t kAll = static_cast<std::size_t>(-1);
+
+std::uint64_t hash_of(const std::vector<Slot>& slots, std::size_t count) {
+  std::size_t n = slots.size();
+  while (n > 0 && !slots[n - 1].present) --n;
+  n = std::min(n, count);
+  std::uint64_t hash = n;
+  for (std::size_t i = 0; i < n; ++i) {
+    hash = hash64(slots[i].dims.data(), slots[i].dims.size() * sizeof(std::int64_t), hash + 1);
+    hash = hash64(slots[i].dtype, hash);
+  }
+  return hash;
 }
 
 }  // namespace
@@ -32,10 +48,6 @@ std::optional<std::pair<double, std::uint8_t>> latency_of(const Table& table, st
     return std::pair(*v, k);
   }
   return std::nullopt;
-}
-
-std::string KernelFile::key(const std::vector<Slot>& inputs, const std::vector<Slot>& outputs) {
-  return signature("", inputs, outputs);
 }
 
 KernelFile KernelFile::read(const std::string& path, const std::string& type, const KernelPolicy& policy) {
@@ -80,15 +92,26 @@ KernelFile KernelFile::read(const std::string& path, const std::string& type, co
       if (v.empty()) continue;
       row.regime.append(out.regime_columns[i]).append("=").append(v).append(";");
     }
-    out.by_slots_[key(row.inputs, row.outputs)].push_back(static_cast<std::uint32_t>(out.rows.size()));
     out.rows.push_back(std::move(row));
   }
   return out;
 }
 
-const std::vector<std::uint32_t>* KernelFile::find(const std::string& slots) const {
-  const auto it = by_slots_.find(slots);
-  return it == by_slots_.end() ? nullptr : &it->second;
+const std::vector<std::uint32_t>* KernelFile::find(const std::vector<Slot>& inputs, std::optional<std::size_t> count) const {
+  const std::size_t n = count.value_or(kAll);
+  const Index* index = nullptr;
+  {
+    const std::lock_guard lock(lazy_->mutex);
+    const auto [at, is_new] = lazy_->by_count.try_emplace(n);
+    if (is_new) {
+      at->second.reserve(rows.size() * 2);
+      for (std::size_t r = 0; r < rows.size(); ++r)
+        at->second[hash_of(rows[r].inputs, n)].push_back(static_cast<std::uint32_t>(r));
+    }
+    index = &at->second;  // never changed again, and a map's elements stay where they are
+  }
+  const auto it = index->find(hash_of(inputs, n));
+  return it == index->end() ? nullptr : &it->second;
 }
 
 }  // namespace fuselab::perfdb

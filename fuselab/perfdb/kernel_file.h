@@ -3,6 +3,8 @@
 #include <array>
 #include <cstdint>
 #include <map>
+#include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -37,13 +39,18 @@ class KernelFile {
   std::size_t without_time = 0;             ///< generated or unmeasured rows
   std::size_t unreadable = 0;               ///< rows whose slots are no list of sizes
   std::vector<std::string> regime_columns;  ///< EP Size and Runtime columns that stand in the file
-  /// Rows of exactly these slots, in file order. One hash probe.
-  const std::vector<std::uint32_t>* find(const std::string& slots) const;
-  /// The text `find` takes.
-  static std::string key(const std::vector<Slot>& inputs, const std::vector<Slot>& outputs);
+  /// Numbers of rows whose first `count` inputs (all when unset) have these sizes and dtypes, in file order; the caller compares
+  /// what a hash does not: formats, outputs. One hash probe; the table of a count is made when it is first asked for.
+  /// Thread-safe.
+  const std::vector<std::uint32_t>* find(const std::vector<Slot>& inputs, std::optional<std::size_t> count) const;
 
  private:
-  std::unordered_map<std::string, std::vector<std::uint32_t>> by_slots_;
+  using Index = std::unordered_map<std::uint64_t, std::vector<std::uint32_t>>;
+  struct Lazy {
+    std::mutex mutex;
+    std::map<std::size_t, Index> by_count;
+  };
+  std::unique_ptr<Lazy> lazy_ = std::make_unique<Lazy>();
 };
 
 /// The row's latency: the first finite positive number in the order of the columns; nullopt: the row has no time. With a policy,

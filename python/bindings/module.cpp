@@ -12,6 +12,7 @@
 #include "fuselab/ops/table_json.h"
 #include "fuselab/runtime/pool.h"
 #include "numerics.h"
+#include "perfdb.h"
 #include "profile.h"
 #include "repro.h"
 #include "tensors.h"
@@ -40,6 +41,7 @@ NB_MODULE(_core, m) {
   python::add_numerics(m);
   python::add_compare(m);
   python::add_profile(m);
+  python::add_perfdb(m);
   python::add_repro(m);
   m.def("op_table", &ops::table_json, "The op table as JSON (fuselab/ops/table_json.h).");
 
