@@ -74,6 +74,7 @@ void add_db(CLI::App& app) {
       "  fuselab db import PROFILES --database-path DIR");
   add_db_import(*db);
   add_db_query(*db);
+  add_db_loo(*db);
 }
 
 }  // namespace fuselab::cli

@@ -37,5 +37,6 @@ std::string utc_now();
 
 void add_db_import(CLI::App& db);
 void add_db_query(CLI::App& db);
+void add_db_loo(CLI::App& db);
 
 }  // namespace fuselab::cli
