@@ -139,7 +139,6 @@ void Predictor::choose_blend(const std::vector<Values>& values, const std::vecto
   weight_.fill(0);
   // What is to be beaten: linear between rows, a straight line (alpha-beta) past the largest message, else the best of all.
   const bool beyond = options_.situation == Situation::kBeyond;
-  const double tail = beyond ? kTailBeyond : kTail;
   const std::size_t base = index(beyond && family_->kind == FamilyKind::kCommunication ? Method::kEdgeSlope : Method::kLinear);
   Error2 reference = alone[base];
   const bool has_linear = usable[base];
@@ -160,12 +159,12 @@ void Predictor::choose_blend(const std::vector<Values>& values, const std::vecto
   const double bar = 1 - 0.7 / std::sqrt(static_cast<double>(n));
   const auto cost = [&](const Error2& e) {
     constexpr double kNever = 20;
-    return e.median / median + tail * e.p90 / p90 + (has_linear ? kNever * std::max(0.0, e.median / median - bar) : 0);
+    return e.median / median + kTail * e.p90 / p90 + (has_linear ? kNever * std::max(0.0, e.median / median - bar) : 0);
   };
   if (n < kLeastForBlend) {
     std::size_t best = has_linear ? base : kMethods;
     constexpr double kWorthIt = 0.85;  // a switch from linear on few rows needs a clear win
-    double least = has_linear ? kWorthIt * (1 + tail) : HUGE_VAL;
+    double least = has_linear ? kWorthIt * (1 + kTail) : HUGE_VAL;
     for (std::size_t m = 0; m < kMethods; ++m) {
       if (usable[m] && m != base && cost(alone[m]) < least) {
         least = cost(alone[m]);
@@ -176,7 +175,7 @@ void Predictor::choose_blend(const std::vector<Values>& values, const std::vecto
     return;
   }
   std::vector<double> sum(n, 0), trial(n);
-  double least = has_linear ? 1 + tail : HUGE_VAL;
+  double least = has_linear ? 1 + kTail : HUGE_VAL;
   std::array<double, kMethods> bag{}, chosen{};
   if (has_linear) chosen[base] = 1;
   for (int step = 1; step <= kBlendSteps; ++step) {

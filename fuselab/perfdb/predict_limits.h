@@ -12,7 +12,7 @@ constexpr std::size_t kJudged = 4000;         ///< rows on which methods are com
 constexpr double kWorthTrees = 0.2;           ///< weight below which trees are left out
 constexpr int kBlendSteps = 12;
 /// What a 90th percentile counts beside the median: a step's sum suffers from the few that are far off.
-constexpr double kTail = 6, kTailBeyond = 4;
+constexpr double kTail = 6;
 
 /// A number that looks random and never changes (the finaliser of SplitMix64: Steele, Lea, Flood, OOPSLA 2014).
 inline std::uint64_t mixed(std::uint64_t v) {
