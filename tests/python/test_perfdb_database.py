@@ -4,10 +4,10 @@ import threading
 
 import numpy as np
 import pytest
-from perfdb_support import shared
 
 import fuselab
 from fuselab.perfdb import SOURCES, Database
+from perfdb_support import shared
 
 H200 = "data/measured/NVIDIA_H200/sglang0.5.14"
 
