@@ -116,6 +116,15 @@ const CommunicationFile* Database::communication(const std::string& type) const 
   return communications_.emplace(type, std::move(file)).first->second.get();
 }
 
+const Interpolator* Database::interpolator(const std::string& type) const {
+  const KernelFile* file = kernel(type);
+  if (!file) return nullptr;
+  const std::lock_guard lock(mutex_);
+  std::unique_ptr<Interpolator>& made = interpolators_[type];
+  if (!made) made = std::make_unique<Interpolator>(*file, device_of_directory(directory_));
+  return made.get();
+}
+
 Answer Database::query(const Query& q) const {
   const OperatorEntry* op = mapping_.find(q.op);
   OperatorEntry own;
@@ -186,8 +195,19 @@ Answer Database::compute(const OperatorEntry& op, const Query& q) const {
   }
   if (!any_file) return Answer::miss("csv_not_found");
   if (!ambiguous.empty() && best.row) return Answer::miss("ambiguous_semantic_match:" + ambiguous);
-  if (!best.row) return Answer::miss("shape_mismatch");
-  return from_row(*best.file, *best.row, best.match);
+  if (best.row && best.match.rank <= 1) return from_row(*best.file, *best.row, best.match);
+  // Between measured rows: the first kernel whose family has an answer. A row of other ranks or a padded one is the last resort.
+  Answer missed = Answer::miss("shape_mismatch");
+  Query cut = q;
+  if (count && cut.inputs.size() > *count) cut.inputs.resize(*count);
+  for (const std::string& name : op.kernels(first_rank)) {
+    const Interpolator* between = interpolator(name);
+    if (!between) continue;
+    Answer a = between->answer(cut);
+    if (a.source != Source::miss) return a;
+    if (missed.reason == "shape_mismatch") missed = std::move(a);
+  }
+  return best.row ? from_row(*best.file, *best.row, best.match) : missed;
 }
 
 Answer Database::elementwise(const OperatorEntry& op, const Query& q) const {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "fuselab/perfdb/communication.h"
+#include "fuselab/perfdb/interpolate.h"
 #include "fuselab/perfdb/kernel_file.h"
 #include "fuselab/perfdb/mapping.h"
 #include "fuselab/perfdb/query.h"
@@ -30,6 +31,8 @@ class Database {
   /// The file of a kernel, nullptr: there is none. Throws for a damaged one.
   const KernelFile* kernel(const std::string& type) const;
   const CommunicationFile* communication(const std::string& type) const;
+  /// Predictions between the rows of a kernel, nullptr: there is no file.
+  const Interpolator* interpolator(const std::string& type) const;
 
  private:
   Answer compute(const OperatorEntry& op, const Query& q) const;
@@ -42,6 +45,7 @@ class Database {
   mutable std::mutex mutex_;
   mutable std::map<std::string, std::unique_ptr<KernelFile>> files_;
   mutable std::map<std::string, std::unique_ptr<CommunicationFile>> communications_;
+  mutable std::map<std::string, std::unique_ptr<Interpolator>> interpolators_;
 };
 
 }  // namespace fuselab::perfdb
