@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# All tests: the C++ ones and 200 random graphs against the library that the wheel holds, then the Python ones against the
-# installed wheel. All run even when one fails; the exit status is 1 when any did.
+# All tests: the C++ ones and 200 random graphs against the library that the wheel holds, then the precision report in
+# its small size and the Python ones against the installed wheel. All run even when one fails; the exit status is 1 when any did.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 status=0
@@ -22,6 +22,9 @@ else
   echo "unit: 0 passed, 1 failed"
   status=1
 fi
+
+echo "== Precision report, small"
+.venv/bin/fuselab prove --small --out build/precision-report || status=1
 
 echo "== Python tests"
 export FUSELAB_PROGRAM=$PWD/.venv/bin/fuselab  # what is installed, not another build

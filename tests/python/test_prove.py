@@ -87,7 +87,13 @@ def test_chains_against_fp64(monkeypatch):
     report = frame.Report("B", "", "")
     task_b.run("small", report, frame.Progress(True))
     rows = {tuple(r[:2]): dict(zip(report.tables[0].columns, r)) for r in report.tables[0].rows}
-    assert len(rows) == 6 and len(report.claims) == 12
+    assert len(rows) == 6 and len(report.claims) == 12 and sum("scale of the row" in c.text for c in report.claims) == 6
+    monkeypatch.setitem(task_b.SIZES, "default", 2)
+    monkeypatch.setattr(task_b, "CHAINS", {"softmax": task_b.CHAINS["softmax"]})
+    plain = frame.Report("B", "", "")
+    task_b.run("default", plain, frame.Progress(True))
+    assert [c.text for c in plain.claims if "f16" in c.text] == [
+        f"softmax, {d}: {what} error of fused at most eager's" for d in ("f16", "bf16") for what in ("P99", "max")]
     for (_, dtype), row in rows.items():
         assert row["P99 fused"] <= row["P99 eager"]
         assert row["not finite where they should be"] == 0
