@@ -65,6 +65,7 @@ class Instantiation {
     if (n.kind == K::binary && n.word == "&") return decide(n.args[0]) && decide(n.args[1]);
     if (n.kind == K::binary && n.word == "|") return decide(n.args[0]) || decide(n.args[1]);
     if (n.kind == K::name && n.word == "wide") return compute_ == DType::f64;
+    if (n.kind == K::name && n.word == "low") return is_low_precision(compute_);
     if (n.kind == K::call && n.word == "has") {
       const std::size_t i = arg_index(n.args.at(0));
       return i < args_.size() && args_[i].present;

@@ -248,7 +248,12 @@ class Follower {
   RowBalls fused(const RowBalls& x, const RowBalls& y, const RowBalls& z) const {
     const DType type = wider(wider(x.type, y.type), z.type);
     RowBalls product = apply(Binary{binaries().at("*").f, 0}, x, y, type);
-    return apply(binaries().at("+"), product, z, type);
+    RowBalls sum = apply(binaries().at("+"), product, z, type);
+    for (std::size_t i = 0; i < sum.at.size(); ++i) {  // 0 added to a number rounds nothing
+      const Ball &p = get(product, i, sum.per_row), &b = get(z, i, sum.per_row);
+      if (p.lo == 0 && p.hi == 0) sum.at[i] = {sum.at[i].v, b.lo, b.hi};
+    }
+    return sum;
   }
   RowBalls cast(const std::string& to, const RowBalls& x) const {
     const DType t = parse_dtype(to);
@@ -390,6 +395,7 @@ class Follower {
         return complement(eval(node.args[0]));
       case K::binary: {
         if (const RowBalls* high = high_part(node)) return lost(*high);
+        if (puts_back(node)) return number(0, false);
         RowBalls r = binary(node.word, eval(node.args[0]), eval(node.args[1]));
         const bool same = node.args[0].kind == K::name && node.args[1].kind == K::name && node.args[0].word == node.args[1].word;
         if (node.word == "*" && same) square(r);
@@ -412,6 +418,18 @@ class Follower {
     if (cast.kind != K::call || cast.word != "cast_f32" || cast.args[0].kind != K::name || cast.args[0].word != x.word)
       return nullptr;
     return &names_.at(h.word);
+  }
+  /// `x - (d + m)` where the statement d is `x - m`: what d's rounding lost. It brings a result nearer to where it would be
+  /// without that rounding, so the interval that d's rounding widened holds it as well: nothing is taken off or added.
+  bool puts_back(const ops::RecipeNode& node) const {
+    const ops::RecipeNode &x = node.args[0], &sum = node.args[1];
+    if (node.word != "-" || x.kind != K::name || sum.kind != K::binary || sum.word != "+") return false;
+    const ops::RecipeNode &d = sum.args[0], &m = sum.args[1];
+    const auto meaning = meanings_.find(d.word);
+    if (d.kind != K::name || m.kind != K::name || meaning == meanings_.end()) return false;
+    const ops::RecipeNode& difference = *meaning->second;
+    return difference.kind == K::binary && difference.word == "-" && difference.args[0].kind == K::name &&
+           difference.args[0].word == x.word && difference.args[1].kind == K::name && difference.args[1].word == m.word;
   }
   /// What rounding to `high` left over: half an ulp at most, exact in f64.
   RowBalls lost(const RowBalls& high) const {

@@ -34,8 +34,15 @@ def test_training_verdict():
     assert good.holds and len(good.claims) == 6
     bad = frame.Report("E", "", "")
     task_e.judge(curves([0.001, 0.5, -0.1]), 3, 3, bad)
-    assert [c.holds for c in bad.claims] == [False] * 6  # 0.4 from its eager run, spread 0.2; the mean lies above all of eager's
-    assert "step 0: 0.4 apart, spread 0.2" in bad.claims[0].why
+    # (0.001 + 0.4 + 0) / 3 from the eager runs, whose seeds are (0.1 + 0.1 + 0.2) / 3 apart; the mean lies above all of eager's
+    assert [c.holds for c in bad.claims] == [False] * 6
+    assert bad.claims[0].why == "0.134 apart, seeds 0.133" and bad.claims[1].why == "0.134 from eager's mean, half the spread 0.1"
+    assert bad.tables[-1].rows[0][-3:] == [3, 3, 2.0]  # 0.4 exceeds the spread of 0.2; two of three seeds are outermost
+    once = curves([0.001, 0.099, -0.101])
+    once["fused 1"]["loss"][1] = (50, 2.5)  # where seeds are 0.2 apart at most, at one of three steps
+    few = frame.Report("E", "", "")
+    task_e.judge(once, 3, 3, few)
+    assert few.holds and few.tables[-1].rows[0][-3:] == [1, 3, 2.0]
 
 
 def test_training_fused_is_training_eager():
