@@ -14,9 +14,9 @@
 // A recipe is written in the operator's compute type; casts appear only where a decision needs them. Decided before lowering
 // by ops::instantiate (ops/recipe.h), so the kernel room never sees them: `if(cond, a, b)` with a cond made of `has(arg)`
 // (optional argument given), `is(arg, number)` (argument is that number literal), `attr == number`, `attr == "text"`,
-// `wide` (compute type f64), `low` (f16 or bf16), `! & |`; `narrow(x)` (cast to the compute type); `cast(x, dtype)` (dtype attribute).
-// Example, softmax: `m = rmax(self); e = exp(self - m); e / rsum(e)`. In a reduce operator a result made only of reductions
-// has one element per row, any other one per element.
+// `wide` (compute type f64), `low` (f16 or bf16), `! & |`; `narrow(x)` (cast to the compute type); `cast(x, dtype)` (dtype
+// attribute). Example, softmax: `m = rmax(self); e = exp(self - m); e / rsum(e)`. In a reduce operator a result made only of
+// reductions has one element per row, any other one per element.
 #pragma once
 #include <cstdint>
 #include <map>
