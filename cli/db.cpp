@@ -73,8 +73,12 @@ void add_db(CLI::App& app) {
       "From a folder of profiler output to a directory of the database:\n"
       "  fuselab db import PROFILES --database-path DIR");
   add_db_import(*db);
+  add_db_enrich(*db);
+  add_db_lint(*db);
   add_db_query(*db);
   add_db_loo(*db);
+  add_db_rewrite(*db);
+  add_db_trace(*db);
 }
 
 }  // namespace fuselab::cli
