@@ -120,6 +120,11 @@ def test_after_a_shared_product_only_what_is_fused_counts():
     assert len(scores) == 1 and scores[0].shape == (4, 64, 64)
 
 
+def test_errors_are_shown_apart():
+    assert task_b._pair(16.78, 16.22) == "16.78 against 16.22"
+    assert task_b._pair(0.5000422637848487, 0.500041920322019) == "0.50004226 against 0.50004192"
+
+
 def test_the_reference_of_gelu_does_not_cancel():
     mpmath = pytest.importorskip("mpmath")
     t = torch.tensor([-30.0, -9.0, -1.0, 0.5, 9.0], dtype=torch.float64)

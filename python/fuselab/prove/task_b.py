@@ -106,7 +106,7 @@ def run(size, report, progress):
                 continue
             where = f"; {one['worst']}" if what == "max" else ""
             report.claim(f"{chain}, {dtype}: {what} error of fused at most eager's", b <= a and not one["wrong"],
-                         f"{b:.4g} against {a:.4g} ULP{where}" + (f"; {one['wrong']} values not finite where they should be" * bool(one["wrong"])))
+                         f"{_pair(b, a)} ULP{where}" + (f"; {one['wrong']} values not finite where they should be" * bool(one["wrong"])))
         if size == "small":
             a, b = one["eager scaled"], one["fused scaled"]
             report.claim(f"{chain}, {dtype}: max error at the scale of the row at most {FEW} of eager's", b <= FEW * a,
@@ -129,6 +129,12 @@ def run(size, report, progress):
         report.plots.append(plot.Plot(f"B_{dtype}", f"P99 error, {dtype}", plot.bars(
             f"P99 error against fp64, {dtype}", "ULP", [r[0].replace("layer_norm", "norm") for r in mine],
             {"eager": [r[2] for r in mine], "fused": [r[3] for r in mine]})))
+
+
+def _pair(b, a):
+    """Both with as many digits as it takes to tell them apart."""
+    digits = next((d for d in (4, 6, 8, 10) if f"{b:.{d}g}" != f"{a:.{d}g}"), 10)
+    return f"{b:.{digits}g} against {a:.{digits}g}"
 
 
 def _study(chain, dtype, count, progress):
