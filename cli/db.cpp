@@ -76,6 +76,7 @@ void add_db(CLI::App& app) {
   add_db_enrich(*db);
   add_db_lint(*db);
   add_db_query(*db);
+  add_db_mapping(*db);
   add_db_loo(*db);
   add_db_rewrite(*db);
   add_db_trace(*db);

@@ -37,6 +37,7 @@ std::string utc_now();
 
 void add_db_import(CLI::App& db);
 void add_db_query(CLI::App& db);
+void add_db_mapping(CLI::App& db);
 void add_db_enrich(CLI::App& db);
 void add_db_lint(CLI::App& db);
 void add_db_loo(CLI::App& db);

@@ -11,6 +11,7 @@
 
 #include "fuselab/core/error.h"
 #include "fuselab/perfdb/fia.h"
+#include "fuselab/perfdb/mapping_init.h"
 #include "fuselab/perfdb/provenance.h"
 #include "fuselab/perfdb/signature.h"
 
@@ -255,6 +256,10 @@ ImportReport import_profiles(const ImportOptions& options) {
     Writer(table, scan, type).write(by_type[type], file, replaced);
     table.write(path_of(type));
     report.files.push_back(std::move(file));
+  }
+  if (!types.empty() &&
+      write_first_mapping(options.target, options.time.substr(0, std::min<std::size_t>(10, options.time.size())))) {
+    report.notes.push_back("a first op_mapping.yaml was written: every kernel answers to its own name");
   }
   record_import(options, report, {bundles.begin(), bundles.end()}, replaced);
   return report;

@@ -79,9 +79,11 @@ inline constexpr Reference kReferences[] = {
     FL_UNARY(softplus, std::fmax(x, 0.0) + std::log1p(std::exp(-std::fabs(x))), mpfr_exp(r, x, MPFR_RNDN);
              mpfr_log1p(r, r, MPFR_RNDN); if (mpfr_cmp_ui(x, 1000) > 0) mpfr_set(r, x, MPFR_RNDN)),
     // +0 where the exponential underflows in f32: 0 - 0, as in PyTorch.
-    FL_UNARY(log_sigmoid, x > 103.97207708399179 ? 0.0 : std::fmin(x, 0.0) - std::log1p(std::exp(-std::fabs(x))), mpfr_neg(r, x, MPFR_RNDN);
+    FL_UNARY(log_sigmoid, x > 103.97207708399179 ? 0.0 : std::fmin(x, 0.0) - std::log1p(std::exp(-std::fabs(x))),
+             mpfr_neg(r, x, MPFR_RNDN);
              mpfr_exp(r, r, MPFR_RNDN); mpfr_log1p(r, r, MPFR_RNDN); mpfr_neg(r, r, MPFR_RNDN);
-             if (mpfr_cmp_d(x, 103.97207708399179) > 0) mpfr_set_zero(r, 1); if (mpfr_cmp_si(x, -1000) < 0) mpfr_set(r, x, MPFR_RNDN)),
+             if (mpfr_cmp_d(x, 103.97207708399179) > 0) mpfr_set_zero(r, 1);
+             if (mpfr_cmp_si(x, -1000) < 0) mpfr_set(r, x, MPFR_RNDN)),
     FL_UNARY(hardswish, std::isnan(x) ? x : x* std::fmin(std::fmax(x + 3, 0.0), 6.0) / 6, mpfr_add_ui(r, x, 3, MPFR_RNDN);
              if (mpfr_cmp_ui(r, 0) < 0) mpfr_set_zero(r, 1); if (mpfr_cmp_ui(r, 6) > 0) mpfr_set_ui(r, 6, MPFR_RNDN);
              mpfr_div_ui(r, r, 6, MPFR_RNDN); mpfr_mul(r, r, x, MPFR_RNDN)),
