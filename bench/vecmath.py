@@ -18,6 +18,7 @@ import argparse
 import concurrent.futures
 import ctypes
 import hashlib
+import importlib.util
 import json
 import math
 import os
@@ -96,7 +97,7 @@ class Parts:
 
     def __init__(self, names):
         BUILD.mkdir(parents=True, exist_ok=True)
-        lib = ROOT / "python" / "fuselab"
+        lib = pathlib.Path(importlib.util.find_spec("fuselab").origin).parent  # where libfuselab is, installed or in the source tree
         dump, judge = BUILD / "dump", BUILD / "libjudge.so"
         if not newer(dump, lib / "libfuselab.so", ROOT / "tests/exhaustive/vecmath_dump.cpp"):
             call("g++", "-std=c++20", "-O1", "-I.", "tests/exhaustive/vecmath_dump.cpp", f"-L{lib}", "-lfuselab", "-lfmt", f"-Wl,-rpath,{lib}",

@@ -45,6 +45,8 @@ def parse(options):
         options["decompose"] = _names(Error, "decompose", options["decompose"])
         _operators(Error, "decompose", options["decompose"])
     _operators(Error, "skip_ops", options.get("skip_ops", ()))
+    if options.get("debug_dir", "") is None:
+        del options["debug_dir"]  # as if not given
     if not isinstance(options.get("debug_dir", ""), (str, os.PathLike)):
         raise Error("options.bad_value", f"option debug_dir is {options['debug_dir']!r}; it must be a path")
     if "debug_dir" in options:

@@ -43,8 +43,9 @@ WRONG = {
     ),
     "scale 1.04": (
         lambda x: torch.softmax(x * 0.125, -1), (normal(16, 100),), "ir",
-        lambda t: t.replace("%8 = store _softmax [[100]*p0 + r0] %7",
-                            "%8 = const 1.04: f32\n  %9 = mul %7, %8: f32\n  %10 = store _softmax [[100]*p0 + r0] %9"), None,
+        lambda t: re.sub(r"%(\d+) = store _softmax \[\[100\]\*p0 \+ r0\] %(\d+)", lambda m: (
+            f"%{m[1]} = const 1.04: f32\n  %{int(m[1]) + 1} = mul %{m[2]}, %{m[1]}: f32\n"
+            f"  %{int(m[1]) + 2} = store _softmax [[100]*p0 + r0] %{int(m[1]) + 1}"), t), None,
     ),
     "swapped axes": (
         lambda x, y: x.t() + y, (normal(33, 33), normal(33, 33)), "ir",
