@@ -23,26 +23,15 @@ std::optional<std::int64_t> number_of(const Query& q, const char* key) {
   return static_cast<std::int64_t>(*v);
 }
 
-/// What the query says of the regime agrees with the row; `told`: nothing of the row's regime is left open.
-bool same_regime(const KernelFile& file, const KernelFileRow& row, const Query& q, bool& told) {
-  told = true;
-  std::string_view rest = row.regime;
-  while (!rest.empty()) {
-    const std::size_t end = rest.find(';'), eq = rest.find('=');
-    const std::string name(rest.substr(0, eq));
-    const std::string_view value = rest.substr(eq + 1, end - eq - 1);
-    rest.remove_prefix(end + 1);
-    auto it = q.context.find(name);
-    if (it == q.context.end() && name.starts_with("Runtime ")) it = q.context.find(name.substr(8));
-    if (it == q.context.end() && name == "EP Size") it = q.context.find("ep");
-    if (it == q.context.end()) {
-      told = false;
-      continue;
-    }
-    const std::optional<double> a = number_in(it->second), b = number_in(value);
-    if (a && b ? *a != *b : it->second != value) return false;
+/// What the query says of the regime agrees with the row; what it leaves open agrees with any.
+bool same_regime(const KernelFile& file, const KernelFileRow& row, const Query& q) {
+  for (std::size_t i = 0; i < row.regime.size(); ++i) {
+    const std::string& value = row.regime[i];
+    const std::string* asked = value.empty() ? nullptr : context_of(q, file.regime_columns[i]);
+    if (!asked) continue;
+    const std::optional<double> a = number_in(*asked), b = number_in(value);
+    if (a && b ? *a != *b : *asked != value) return false;
   }
-  static_cast<void>(file);
   return true;
 }
 
@@ -78,6 +67,9 @@ Database::Database(const std::string& directory) : directory_(directory) {
     fail("db.no_database", "{}: there is no op_mapping.yaml; `fuselab db mapping init` writes a first one.", directory);
   }
   mapping_ = Mapping::read(mapping.string());
+  for (const auto& [name, entry] : mapping_.operators) {
+    if (entry.communication) collectives_.insert(entry.kernel_type);
+  }
   const std::string reference = mapping_.get("communication_data_ref");
   communication_directory_ = reference.empty() ? directory : communication_dir(directory, reference);
 }
@@ -130,8 +122,7 @@ Answer Database::query(const Query& q) const {
   OperatorEntry own;
   if (!op) {
     // A kernel type that no operator maps to may be asked for by its own name.
-    std::error_code error;
-    if (!fs::exists(fs::path(directory_) / (file_name_of(q.op) + ".csv"), error)) return Answer::miss("unmapped");
+    if (!kernel(q.op)) return Answer::miss("unmapped");
     own.name = own.kernel_type = q.op;
     op = &own;
   }
@@ -169,8 +160,7 @@ Answer Database::compute(const OperatorEntry& op, const Query& q) const {
     if (!file) continue;
     any_file = true;
     const auto consider = [&](const KernelFileRow& row, const Match& m) {
-      bool told = true;
-      if (!same_regime(*file, row, q, told)) return;
+      if (!same_regime(*file, row, q)) return;
       if (best.row && m.rank == best.match.rank && row.column == best.column && best.file == file &&
           row.regime != best.row->regime && row.latency_us != best.row->latency_us) {
         ambiguous = name;
@@ -218,8 +208,7 @@ Answer Database::elementwise(const OperatorEntry& op, const Query& q) const {
   // By the output alone: the same elements written at the same width, whatever the inputs' broadcast. Never measured.
   for (const KernelFileRow& row : file->rows) {
     if (row.outputs.empty() || row.outputs[0].dims != q.outputs[0].dims || row.outputs[0].dtype != q.outputs[0].dtype) continue;
-    bool told = true;
-    if (!same_regime(*file, row, q, told)) continue;
+    if (!same_regime(*file, row, q)) continue;
     out = from_row(*file, row, Match{3, "same output"});
     return out;
   }
@@ -254,9 +243,7 @@ Answer Database::composite(const OperatorEntry& op, const Query& q) const {
   Source worst = Source::measured;
   std::string missing;
   for (const std::string& name : op.sub_kernels) {
-    bool is_collective = name.starts_with("hcom_");
-    for (const auto& [other, entry] : mapping_.operators)
-      is_collective = is_collective || (entry.communication && entry.kernel_type == name);
+    const bool is_collective = name.starts_with("hcom_") || collectives_.contains(name);
     OperatorEntry part;
     part.name = part.kernel_type = name;
     part.tc_input_count = op.tc_input_count;

@@ -3,6 +3,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -42,6 +43,7 @@ class Database {
 
   std::string directory_, communication_directory_;
   Mapping mapping_;
+  std::set<std::string> collectives_;  ///< kernels that the mapping looks up as communication
   mutable std::mutex mutex_;
   mutable std::map<std::string, std::unique_ptr<KernelFile>> files_;
   mutable std::map<std::string, std::unique_ptr<CommunicationFile>> communications_;

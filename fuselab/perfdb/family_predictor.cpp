@@ -36,13 +36,6 @@ const Predictor& FamilyPredictor::predictor(Situation situation, bool far) const
   return *predictors_[slot];
 }
 
-std::optional<std::size_t> FamilyPredictor::measured(const double* x) const {
-  if (curves_.empty()) return std::nullopt;
-  const auto at = curves_[0].around(x, Hidden{});
-  if (at && at->inside && at->low == at->high) return at->low;
-  return std::nullopt;
-}
-
 std::optional<std::string> FamilyPredictor::too_far(const double* x) const {
   for (std::size_t a = 0; a < family_.axes.size(); ++a) {
     if (family_.axes[a].role == AxisRole::kCategory) continue;

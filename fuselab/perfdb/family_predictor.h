@@ -22,8 +22,6 @@ class FamilyPredictor {
   const Family& family() const { return family_; }
   /// The latency of a point given in the family's axes; nothing with `refused` saying why. Safe from several threads.
   std::optional<Prediction> predict(const double* x, double flops, double bytes, std::string* refused = nullptr) const;
-  /// The line of a row measured at exactly this point; nothing when there is none.
-  std::optional<std::size_t> measured(const double* x) const;
 
  private:
   const Predictor& predictor(Situation situation, bool far) const;

@@ -12,19 +12,6 @@
 namespace fuselab::perfdb {
 namespace {
 
-/// The value of one of a row's regime columns; empty: the row has none.
-std::string_view regime_value(const KernelFileRow& row, const std::string& column) {
-  const std::string key = column + "=";
-  for (std::size_t at = 0; at < row.regime.size();) {
-    const std::size_t end = row.regime.find(';', at);
-    if (row.regime.compare(at, key.size(), key) == 0) {
-      return std::string_view(row.regime).substr(at + key.size(), end - at - key.size());
-    }
-    at = end + 1;
-  }
-  return {};
-}
-
 std::string joined(const std::vector<Slot>& slots, std::string (*text)(const Slot&)) {
   std::string out;
   for (std::size_t i = 0; i < slots.size(); ++i) out += (i ? ";" : "") + text(slots[i]);
@@ -101,21 +88,18 @@ std::optional<Interpolator::Completed> Interpolator::complete(const Query& q, st
   out.cells["Output Shapes"] = joined(outputs, shape);
   out.cells["Output Data Types"] = joined(outputs, dtype);
   out.cells["Output Formats"] = joined(outputs, format);
-  for (const std::string& column : file_.regime_columns) {
-    auto it = q.context.find(column);
-    if (it == q.context.end() && column.starts_with("Runtime ")) it = q.context.find(column.substr(8));
-    if (it == q.context.end() && column == "EP Size") it = q.context.find("ep");
-    if (it != q.context.end()) {
-      out.cells[column] = it->second;
+  for (std::size_t i = 0; i < file_.regime_columns.size(); ++i) {
+    const std::string& column = file_.regime_columns[i];
+    if (const std::string* asked = context_of(q, column)) {
+      out.cells[column] = *asked;
       continue;
     }
-    const std::string value(regime_value(*like, column));
     for (const KernelFileRow& row : file_.rows) {
-      if (regime_value(row, column) == value) continue;
+      if (row.regime[i] == like->regime[i]) continue;
       why = "semantic_context_missing: rows differ in \"" + column + "\"; give it as context";
       return std::nullopt;
     }
-    out.cells[column] = value;
+    out.cells[column] = like->regime[i];
   }
   return out;
 }

@@ -16,9 +16,7 @@ bool describes_source(std::string_view column) {
 constexpr std::size_t kAll = static_cast<std::size_t>(-1);
 
 std::uint64_t hash_of(const std::vector<Slot>& slots, std::size_t count) {
-  std::size_t n = slots.size();
-  while (n > 0 && !slots[n - 1].present) --n;
-  n = std::min(n, count);
+  const std::size_t n = std::min(used_slots(slots), count);
   std::uint64_t hash = n;
   for (std::size_t i = 0; i < n; ++i) {
     hash = hash64(slots[i].dims.data(), slots[i].dims.size() * sizeof(std::int64_t), hash + 1);
@@ -87,11 +85,7 @@ KernelFile KernelFile::read(const std::string& path, const std::string& type, co
     row.column = latency->second;
     row.inputs = std::move(*inputs);
     row.outputs = std::move(*outputs);
-    for (std::size_t i = 0; i < regime.size(); ++i) {
-      const std::string_view v = table.get(r, regime[i]);
-      if (v.empty()) continue;
-      row.regime.append(out.regime_columns[i]).append("=").append(v).append(";");
-    }
+    for (const std::size_t c : regime) row.regime.emplace_back(table.get(r, c));
     out.rows.push_back(std::move(row));
   }
   return out;

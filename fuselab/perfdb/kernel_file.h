@@ -26,7 +26,7 @@ struct KernelFileRow {
   double latency_us = 0;
   std::uint8_t column = 0;  ///< of kLatencyColumns
   std::vector<Slot> inputs, outputs;
-  std::string regime;  ///< EP Size, Runtime columns: what must be equal beside the slots, `name=value;`
+  std::vector<std::string> regime;  ///< values of KernelFile::regime_columns: what must be equal beside the slots
 };
 
 class KernelFile {

@@ -50,6 +50,22 @@ bool padded(const Dims& query, const Dims& row) {
   return true;
 }
 
+bool is_matmul(std::string_view kernel) {
+  static constexpr std::array<std::string_view, 12> kKernels = {"MatMulV2",
+                                                                "MatMulV3",
+                                                                "MatMulCommon",
+                                                                "MatMul",
+                                                                "QuantBatchMatmulV3",
+                                                                "BatchMatMulV2",
+                                                                "TransposeBatchMatMul",
+                                                                "GroupedMatmul",
+                                                                "GroupedMatmulSwigluQuant",
+                                                                "ScaledMatMul",
+                                                                "BlockScaledMatMul",
+                                                                "BatchMatMul"};
+  return std::find(kKernels.begin(), kKernels.end(), kernel) != kKernels.end();
+}
+
 std::optional<Match> match_one(std::string_view kernel, const Slot& query, const Slot& row, bool weight) {
   if (query.present != row.present) return std::nullopt;
   if (!query.present) return Match{};
@@ -70,34 +86,12 @@ std::optional<Match> match_one(std::string_view kernel, const Slot& query, const
   return std::nullopt;
 }
 
-std::size_t used(const std::vector<Slot>& slots) {
-  std::size_t n = slots.size();
-  while (n > 0 && !slots[n - 1].present) --n;
-  return n;
-}
-
 }  // namespace
-
-bool is_matmul(std::string_view kernel) {
-  static constexpr std::array<std::string_view, 12> kKernels = {"MatMulV2",
-                                                                "MatMulV3",
-                                                                "MatMulCommon",
-                                                                "MatMul",
-                                                                "QuantBatchMatmulV3",
-                                                                "BatchMatMulV2",
-                                                                "TransposeBatchMatMul",
-                                                                "GroupedMatmul",
-                                                                "GroupedMatmulSwigluQuant",
-                                                                "ScaledMatMul",
-                                                                "BlockScaledMatMul",
-                                                                "BatchMatMul"};
-  return std::find(kKernels.begin(), kKernels.end(), kernel) != kKernels.end();
-}
 
 std::optional<Match> match_slots(std::string_view kernel, const std::vector<Slot>& query_inputs,
                                  const std::vector<Slot>& query_outputs, const std::vector<Slot>& row_inputs,
                                  const std::vector<Slot>& row_outputs, std::optional<std::size_t> count) {
-  std::size_t q = used(query_inputs), r = used(row_inputs);
+  std::size_t q = used_slots(query_inputs), r = used_slots(row_inputs);
   if (count) q = std::min(q, *count), r = std::min(r, *count);
   if (q != r) return std::nullopt;
   Match worst;
@@ -109,8 +103,8 @@ std::optional<Match> match_slots(std::string_view kernel, const std::vector<Slot
     if (!take(match_one(kernel, query_inputs[i], row_inputs[i], i >= 1 && is_matmul(kernel)))) return std::nullopt;
   }
   if (query_outputs.empty()) return worst;
-  if (used(query_outputs) != used(row_outputs)) return std::nullopt;
-  for (std::size_t i = 0; i < used(query_outputs); ++i) {
+  if (used_slots(query_outputs) != used_slots(row_outputs)) return std::nullopt;
+  for (std::size_t i = 0; i < used_slots(query_outputs); ++i) {
     if (!take(match_one(kernel, query_outputs[i], row_outputs[i], false))) return std::nullopt;
   }
   return worst;

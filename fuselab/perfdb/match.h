@@ -22,6 +22,4 @@ std::optional<Match> match_slots(std::string_view kernel, const std::vector<Slot
                                  const std::vector<Slot>& query_outputs, const std::vector<Slot>& row_inputs,
                                  const std::vector<Slot>& row_outputs, std::optional<std::size_t> count);
 
-bool is_matmul(std::string_view kernel);
-
 }  // namespace fuselab::perfdb

@@ -48,11 +48,6 @@ const std::vector<std::uint32_t>* Curves::find(const double* x) const {
   return nullptr;
 }
 
-bool Curves::has_curve(const double* x, const Hidden& hidden) const {
-  const auto* curve = find(x);
-  return curve != nullptr && std::any_of(curve->begin(), curve->end(), [&](auto row) { return !hidden(row); });
-}
-
 std::optional<Neighbours> Curves::around(const double* x, const Hidden& hidden) const {
   const auto* curve = find(x);
   if (curve == nullptr) return std::nullopt;

@@ -24,8 +24,6 @@ class Curves {
   std::size_t axis() const { return axis_; }
   /// Nothing without a curve for x or with fewer than two rows left on it. A row at x itself, if not hidden, is both neighbours.
   std::optional<Neighbours> around(const double* x, const Hidden& hidden) const;
-  /// Any row of the curve that is not hidden.
-  bool has_curve(const double* x, const Hidden& hidden) const;
 
  private:
   const std::vector<std::uint32_t>* find(const double* x) const;

@@ -18,6 +18,14 @@ struct Query {
   std::map<std::string, std::string> context;
 };
 
+/// What a query says of a column: under its name, without `Runtime `, or as `ep` for EP Size. nullptr: nothing.
+inline const std::string* context_of(const Query& q, const std::string& column) {
+  auto it = q.context.find(column);
+  if (it == q.context.end() && column.starts_with("Runtime ")) it = q.context.find(column.substr(8));
+  if (it == q.context.end() && column == "EP Size") it = q.context.find("ep");
+  return it == q.context.end() ? nullptr : &it->second;
+}
+
 /// Where a latency comes from. Only a row of exactly what was asked for is measured.
 enum class Source : std::uint8_t { measured, approximated, interpolated, extrapolated, partial, zero_cost, miss };
 std::string_view name_of(Source source);  ///< MEASURED, ...

@@ -162,7 +162,7 @@ std::optional<std::vector<Slot>> parse_slots(std::string_view shapes, std::strin
     if (i < f.size()) slot.format = canonical_format(f[i]);
     if (slot.format == "FRACTAL_NZ") slot.dims = restore_nz(slot.dims);
   }
-  while (!slots.empty() && !slots.back().present) slots.pop_back();
+  slots.resize(used_slots(slots));
   return slots;
 }
 
@@ -194,9 +194,7 @@ std::string signature(std::string_view type, const std::vector<Slot>& inputs, co
   std::string out(type);
   for (const std::vector<Slot>* side : {&inputs, &outputs}) {
     out += '|';
-    std::size_t n = side->size();
-    while (n > 0 && !(*side)[n - 1].present) --n;
-    for (std::size_t i = 0; i < n; ++i) append_slot(out, (*side)[i]);
+    for (std::size_t i = 0; i < used_slots(*side); ++i) append_slot(out, (*side)[i]);
   }
   out += '|';
   out += trimmed(extra);

@@ -20,6 +20,13 @@ struct Slot {
   std::string format;    ///< canonical: ND, FRACTAL_NZ, ...
 };
 
+/// How many slots are left when trailing empty ones go.
+inline std::size_t used_slots(const std::vector<Slot>& slots) {
+  std::size_t n = slots.size();
+  while (n > 0 && !slots[n - 1].present) --n;
+  return n;
+}
+
 /// A cell without the blanks and the literal double quotes that a profiler writes around it.
 std::string_view unquoted(std::string_view cell);
 /// N/A, NULL, None or nothing: the cell says nothing of shapes.

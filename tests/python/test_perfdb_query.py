@@ -244,3 +244,15 @@ def test_what_the_rows_need_must_be_said(tmp_path):
     query = {"op": "measured.attention_decode", "inputs": "3,8,128;3000,8,128;3000,8,128", "dtypes": "DT_BF16;DT_BF16;DT_BF16"}
     answer = ask(tmp_path, shared(H200), [query])[0]
     assert answer["source"] == "MISS" and answer["reason"].startswith(("semantic_context_missing", "ambiguous"))
+
+
+def test_a_runtime_value_may_hold_semicolons(tmp_path):
+    with open(tmp_path / "Attention.csv", "w", newline="") as f:
+        writer = csv.writer(f)
+        writer.writerow([*SLOTS.values(), "Average Duration(us)", "Runtime actual_seq_lengths_values", "Runtime num_heads"])
+        for lengths, heads, us in (("1;2", 4, "5"), ("1;3", 4, "6"), ("1;2", 8, "7")):
+            writer.writerow(['"8,64"', "DT_BF16", "ND", '"8,64"', "DT_BF16", "ND", us, lengths, heads])
+    (tmp_path / "op_mapping.yaml").write_text("operator_mappings: {}\n")
+    queries = [{"op": "Attention", "inputs": "8,64", "dtypes": "DT_BF16", "context": {"actual_seq_lengths_values": lengths, "num_heads": heads}}
+               for lengths, heads in (("1;2", 4), ("1;3", 4), ("1;2", 8))]
+    assert [a.get("latency_us") for a in ask(tmp_path, tmp_path, queries)] == [5, 6, 7]
