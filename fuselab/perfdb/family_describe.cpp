@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "fuselab/core/error.h"
+#include "fuselab/perfdb/kernel_file.h"
 #include "fuselab/perfdb/signature.h"
 #include "fuselab/perfdb/table.h"
 
@@ -192,7 +193,7 @@ void generic(const Row& r, Point& p) {
 }
 
 double latency_of(const Columns& row) {
-  for (const char* column : {"Average Duration(us)", "Profiling Average Duration(us)", "Duration(us)"}) {
+  for (const std::string_view column : kLatencyColumns) {
     const auto value = number(row(column));
     if (value && *value > 0) return *value;
   }

@@ -7,6 +7,7 @@
 
 #include "fuselab/core/error.h"
 #include "fuselab/core/mapped_file.h"
+#include "fuselab/perfdb/table.h"
 
 namespace fuselab::perfdb {
 namespace {
@@ -39,9 +40,7 @@ ProfileReader::ProfileReader(const std::string& path) : path_(path), source_(std
     window_ = bytes;
   }
   if (window_.starts_with("\xef\xbb\xbf")) window_.remove_prefix(3);
-  if (window_.starts_with("version https://git-lfs.github.com/spec/")) {
-    fail("db.lfs_pointer", "{}: a Git-LFS pointer stands in the file's place: run `git lfs pull` to fetch the file.", path);
-  }
+  refuse_lfs_pointer(window_, path);
   if (window_.empty()) fail("db.no_header", "{}: the file is empty, a CSV has a header line at least.", path);
   const std::string_view start = window_.substr(0, kPiece);
   if (start.substr(0, 4096).find('\0') != std::string_view::npos) {

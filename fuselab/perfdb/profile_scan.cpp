@@ -330,23 +330,10 @@ ProfileScan::Part ProfileScan::scan_part(std::string_view rows, const Columns& c
   return part;
 }
 
-namespace {
-/// A raw CSV cell as its value: outer quotes gone, doubled ones single.
-std::string cell_text(std::string_view raw) {
-  if (raw.size() < 2 || raw.front() != '"') return std::string(raw);
-  std::string out;
-  for (std::size_t i = 1; i + 1 < raw.size(); ++i) {
-    out += raw[i];
-    if (raw[i] == '"') ++i;
-  }
-  return out;
-}
-}  // namespace
-
 std::uint32_t ProfileScan::group_of_signature(const Key& key) {
   const std::string type = normalised_type(key.type);
   std::array<std::string, 6> text;
-  for (std::size_t k = 0; k < 6; ++k) text[k] = cell_text(key.slots[k]);
+  for (std::size_t k = 0; k < 6; ++k) text[k] = cell_value(key.slots[k]);
   const std::string sign = signature(type, text[0], text[1], text[2], text[3], text[4], text[5], key.kernel_hash);
   const auto [at, is_new] = known_->by_signature.emplace(sign, static_cast<std::uint32_t>(groups_.size()));
   if (is_new) {

@@ -54,15 +54,6 @@ std::vector<std::string_view> split_cells(std::string_view line) {
   return cells;
 }
 
-std::string unescaped(std::string_view cell) {
-  std::string out;
-  for (std::size_t i = 1; i + 1 < cell.size(); ++i) {
-    out += cell[i];
-    if (cell[i] == '"') ++i;
-  }
-  return out;
-}
-
 }  // namespace
 
 Table::Table(std::vector<std::string> columns, std::string line_end)
@@ -78,9 +69,7 @@ Table Table::parse(std::string given, const std::string& what) {
   t.changed_ = false;
   t.text_ = std::make_shared<const std::string>(std::move(given));
   const std::string_view text = *t.text_;
-  if (text.starts_with("version https://git-lfs.github.com/spec/")) {
-    fail("db.lfs_pointer", "{}: a Git-LFS pointer stands in the file's place: run `git lfs pull` to fetch the file.", what);
-  }
+  refuse_lfs_pointer(text, what);
   if (text.find('\0') != std::string_view::npos) fail("csv.malformed", "{}: a zero byte is in the text: this is no CSV.", what);
   std::size_t at = text.starts_with(kBom) ? kBom.size() : 0;
   t.bom_ = at > 0;
@@ -91,7 +80,7 @@ Table Table::parse(std::string given, const std::string& what) {
   if (!ending.empty()) t.line_end_ = ending;
   std::set<std::string> seen;
   for (const std::string_view cell : split_cells(header.substr(0, header.size() - ending.size()))) {
-    t.columns_.push_back(cell.starts_with('"') ? unescaped(cell) : std::string(cell));
+    t.columns_.push_back(cell_value(cell));
     if (!t.columns_.back().empty() && !seen.insert(t.columns_.back()).second) {
       fail("db.duplicate_column", "{}:1: the column \"{}\" stands in the header twice.", what, t.columns_.back());
     }
@@ -174,7 +163,7 @@ std::string_view Table::get(std::size_t row, std::size_t column) const {
   const std::string_view cell = c[column];
   if (cell.size() < 2 || cell.front() != '"') return cell;
   const std::string_view inner = cell.substr(1, cell.size() - 2);
-  return inner.find('"') == std::string_view::npos ? inner : keep(unescaped(cell));
+  return inner.find('"') == std::string_view::npos ? inner : keep(cell_value(cell));
 }
 
 void Table::set(std::size_t row, std::size_t column, std::string_view value) {
@@ -294,6 +283,21 @@ std::string read_text(const std::string& path) {
   if (out.size() > kLargest) fail("file.gzip", "{}: unpacks to more than {} MiB; unpack it first.", path, kLargest >> 20);
   if (rc != Z_STREAM_END) fail("file.gzip", "{}: the compressed file is damaged or cut off.", path);
   return out;
+}
+
+std::string cell_value(std::string_view raw) {
+  if (raw.size() < 2 || raw.front() != '"') return std::string(raw);
+  std::string out;
+  for (std::size_t i = 1; i + 1 < raw.size(); ++i) {
+    out += raw[i];
+    if (raw[i] == '"') ++i;
+  }
+  return out;
+}
+
+void refuse_lfs_pointer(std::string_view text, const std::string& what) {
+  if (!text.starts_with("version https://git-lfs.github.com/spec/")) return;
+  fail("db.lfs_pointer", "{}: a Git-LFS pointer stands in the file's place: run `git lfs pull` to fetch the file.", what);
 }
 
 std::string nearest_column(std::string_view column, const std::vector<std::string>& columns) {

@@ -68,6 +68,11 @@ class Table {
 /// A whole file as text, `.gz` unpacked. Throws Error("file.unreadable"), Error("file.gzip") for a damaged or endless one.
 std::string read_text(const std::string& path);
 
+/// A cell as it stands in a line: its outer quotes gone, doubled ones single.
+std::string cell_value(std::string_view raw);
+/// Throws Error("db.lfs_pointer") when the text is a Git-LFS pointer, which stands where a file was not fetched.
+void refuse_lfs_pointer(std::string_view text, const std::string& what);
+
 /// `; the nearest is "..."` for an error about a missing column, or "" when nothing is near.
 std::string nearest_column(std::string_view column, const std::vector<std::string>& columns);
 
